@@ -57,7 +57,7 @@ def forked_dask(forked_workers):
         import distributed.utils
 
         if CAN_FORK:
-            # Its import would let other workers pickle tracebacks.
+            # Importing it would let other workers pickle tracebacks.
             distributed.utils._forkserver_preload_set = True
             method = {"distributed.worker.multiprocessing-method": "forkserver"}
             options = dask.config.set(method)

@@ -70,7 +70,7 @@ def test_a_search_shows_what_is_documented(fitted):
     more = {name for name in set(dir(search)) - set(dir(theirs)) if name[0] != "_"}
     doc = skbayes.BayesSearchCV.__doc__
     undocumented = {name for name in more if f"    {name} : " not in doc}
-    # The methods that are ours, each with a page of its own.
+    # Methods of this package, each with a separate page.
     assert "results_frame" in undocumented
     for name in undocumented:
         assert inspect.getdoc(getattr(skbayes.BayesSearchCV, name)), name
@@ -148,7 +148,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 def test_docstrings_hold_no_placeholders(trees):
-    # Code and what users write may be in capitals.
+    # Code and values of users may be in capitals.
     code = r"`+[^`]*`+|\"[^\"\n]*\"|default=\w+|^ *(>>>|\.\.\.) .*$"
     for name, tree in trees.items():
         for node in ast.walk(tree):

@@ -16,8 +16,8 @@ import drop_in_plugin
 import pytest
 import sklearn
 
-# Tests that cannot hold for a search that learns, each with its reason. Those that hold
-# but for a number or a name are `drop_in_plugin.REWORDED`.
+# Tests that cannot pass for a search that learns, each with its reason.
+# `drop_in_plugin.REWORDED` has the tests that pass except for a number or a name.
 EXCEPTIONS = {
     "test_unsupported_sample_weight_scorer": (
         "passes a function of labels as scoring, whose fits have no score; refused here"

@@ -41,11 +41,11 @@ def test_gradients_and_expected_improvements(acquisition):
     scores, gradient = proposer.scores_and_gradient(candidates)
     np.testing.assert_allclose(scores, proposer.scores(candidates))
     assert_gradient(proposer.scores, candidates, gradient)
-    # The improvement is an integral, whatever the acquisition function.
+    # The improvement is an integral for every acquisition function.
     mean, sd = proposer.surrogate.predict(candidates)
     improvements = np.array([proposer.expected_improvement(x) for x in candidates])
     assert improvements.shape == (6,)
-    # By the quantiles of each sample's normal distribution.
+    # Integrate over the quantiles of each sample's normal distribution.
     share = (np.arange(20_000) + 0.5) / 20_000
     f = mean[..., None] + sd[..., None] * norm.ppf(share)
     expected = np.maximum(f - proposer.best_f[..., None], 0.0).mean(axis=(0, 2))
@@ -60,7 +60,7 @@ def test_the_best_is_what_the_model_makes_of_scores_and_of_what_is_pending():
     expected = GaussianProcess(random_state=1).fit(X[:6], known.y, known.noise)
     expected = expected.condition(X[6:]).predict(X)[0].max(axis=1, keepdims=True)
     np.testing.assert_allclose(proposer.best_f, expected, rtol=1e-12)
-    # Another objective, by the same configurations.
+    # The same configurations have other values for another objective.
     means = proposer.surrogate.predict(X)[0]
     np.testing.assert_allclose(proposer.scores(X), means.mean(axis=0))
     other = fit_surrogate(model, known, -known.y).predict(X)[0].max(axis=1)
@@ -198,7 +198,7 @@ def test_a_surrogate_is_fitted_to_the_best_and_to_others_if_there_are_many(monke
     # New observations are added until the next selection.
     assert rows[117] == [*rows[110], *range(110, 117)]
     assert len(rows[110]) == 50
-    # The selection is not made twice, whatever the limit is.
+    # The selection is made only once, for any limit.
     monkeypatch.setattr(Mean, "max_observations", 32)
     observations = Observations(X[10:69], y[10:69], noise[10:69], pending)
     ModelProposer(model, ExpectedImprovement()).fit(observations)

@@ -69,7 +69,7 @@ def test_gradients_are_those_of_finite_differences():
     X = np.random.default_rng(2).random((4, 2))
     expected = [approx_fprime(x, lambda x: term.value(x[None])[0], 1e-6) for x in X]
     np.testing.assert_allclose(term.gradient(X), expected, rtol=1e-3, atol=1e-5)
-    # Far from feasible there is still a slope.
+    # The slope is not zero far from the feasible region.
     X = np.linspace(0, 1, 6)[:, None]
     term = Feasibility([model(n_samples=0).fit(X, -50.0 - X[:, 0])])
     assert np.all(np.isfinite(term.value(X)))
@@ -122,7 +122,7 @@ def test_without_a_feasible_trial_the_probability_decides(n_pending):
     scores, gradient = fitted.scores_and_gradient(X)
     np.testing.assert_array_equal(gradient, fitted.terms[0].gradient(X))
     assert not changed.pending_kept.any()
-    # The search is closest around what violates them least.
+    # The search is densest around the smallest violation.
     least = known.X[np.argmin(known.violation)]
     np.testing.assert_array_equal(changed.incumbents[0], least)
 

@@ -23,7 +23,7 @@ from skbayes.acquisition.hypervolume import (
 )
 from skbayes.utils.ranking import best_first
 
-# Few distinct numbers, so that points tie.
+# The numbers have few distinct values, so that points tie.
 POINTS = st.integers(1, 4).flatmap(
     lambda d: hnp.arrays(
         float, st.tuples(st.integers(1, 7), st.just(d)), elements=st.integers(-1, 4)
@@ -67,7 +67,7 @@ def test_the_reference_is_below_the_front_and_follows_its_units(Y):
     reference = reference_point(Y)
     front = Y[is_nondominated(Y)]
     assert np.all(reference < front)
-    # Neither the origin nor the unit of an objective matters where scores differ.
+    # The origin and the unit of an objective have no effect if scores differ.
     span = np.ptp(Y, axis=0)
     scaled = reference_point(8.0 * Y + 2.0)
     np.testing.assert_allclose(
@@ -81,7 +81,7 @@ def test_the_reference_does_not_see_how_bad_the_bad_ones_are():
     for k in range(3):
         reference = reference_point(np.vstack([front, bad[:k]]))
         np.testing.assert_allclose(reference, [-0.2, 3.8])
-    # One point has no range of its own.
+    # A single point has no range.
     np.testing.assert_allclose(reference_point(front[:1]), [-1.0, 4.0])
     np.testing.assert_allclose(
         reference_point(np.array([[1.0, 2.0], [0.0, 2.0]])), [0.8, 1.0]
@@ -211,7 +211,7 @@ def test_one_objective_is_the_expected_improvement():
     np.testing.assert_allclose(utility.value, expected.value[:, 0])
     np.testing.assert_allclose(utility.by_mean, expected.by_mean)
     np.testing.assert_allclose(utility.by_sd, expected.by_sd)
-    # Of several, before anything is known, it is a product of improvements.
+    # Before the first score, it is a product of the objectives' improvements.
     mean, sd = np.array([[0.2, -1.0]]), np.array([[1.0, 0.5]])
     utility = ExpectedHypervolumeImprovement(np.empty((0, 2)), [0.0, 0.5])(mean, sd)
     parts = ExpectedImprovement()(mean[0], sd[0], np.array([0.0, 0.5]))

@@ -92,7 +92,7 @@ def test_what_a_random_walk_reaches():
 
 def test_the_way_of_the_released_code():
     f = harmonic(LABELED, Y)
-    # Only unlabeled nodes count, and of them the lowest prediction.
+    # Only the lowest prediction of the unlabeled nodes has an effect.
     weight = 0.5 * (5.0 - f) / (5.0 - f[FREE].min())
     worth = by_definition(np.array([0.0, 1.0, 0.0, 0.0]), weight, True)
     np.testing.assert_allclose(
@@ -130,7 +130,7 @@ def test_what_is_pending_has_the_label_predicted_for_it(labels):
     unfitted = InfluenceProposer(GRAPH, ExpectedInfluence(labels))
     pending = unfitted.fit(known(pending=[FREE[3], FREE[7], LABELED[0]]))
     assert not np.allclose(pending.scores(NODES[FREE]), before)
-    # Nothing of it is left when it is no longer pending.
+    # It has no effect when it is no longer pending.
     np.testing.assert_array_equal(unfitted.fit(known()).scores(NODES[FREE]), before)
 
 
@@ -139,7 +139,7 @@ def test_one_after_the_other_is_all_at_once():
     for count in range(1, 5):
         last = unfitted.fit(known(scores=Y[:count], rows=LABELED[:count]))
     np.testing.assert_array_equal(last.scores(NODES), proposer().scores(NODES))
-    # And what was told in another order is not taken for a continuation.
+    # Observations in another order are not a continuation.
     back = unfitted.fit(known(scores=Y[::-1], rows=LABELED[::-1]))
     np.testing.assert_allclose(back.scores(NODES[FREE]), proposer().scores(NODES[FREE]))
 

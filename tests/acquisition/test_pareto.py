@@ -71,7 +71,7 @@ def test_costs_count_by_their_logarithms():
     costs = np.exp(3 * told.scores)
     noise = np.full_like(costs, 0.01)
     one = unfitted().fit(Observations(told.X, -costs, noise, told.pending))
-    # Shifted, so that they are no costs themselves.
+    # The values are shifted, so that they are no costs.
     logs = Observations(told.X, 99.0 - np.log(costs), noise / costs**2, told.pending)
     other = unfitted().fit(logs)
     np.testing.assert_allclose(

@@ -101,7 +101,7 @@ def test_every_proposer_adds_terms(monkeypatch, name, term):
 
     near = abs(propose([term]) - 0.3)
     assert near < abs(propose([]) - 0.3)
-    # TPE scores few candidates, all where good trials are.
+    # TPE scores few candidates, all of them near good trials.
     assert name == "tpe" or near < 0.1
 
 

@@ -109,7 +109,8 @@ def test_derivatives_of_acquisitions(rule, name, point, alpha):
         expected = by_differences(
             lambda *x: acquisition(Beliefs(*x), 0.6, 0.1).value, point, place, 1e-5
         )
-        # Logarithms reach -6000 where nothing is to be gained: differences lose digits.
+        # Logarithms reach -6000 without a possible gain, so that differences lose
+        # digits.
         lost = 1e-6 * abs(float(utility.value[0]))
         np.testing.assert_allclose(slope, expected, rtol=2e-4, atol=1e-5 + lost)
 
@@ -123,7 +124,7 @@ def test_improvement_of_the_tradeoff_is_that_of_samples():
     beliefs = (np.array([x]) for x in (0.7, 0.1, -1.0, 0.1))
     value = ImprovementOfTradeoff(0.5, LogCost())(Beliefs(*beliefs), 0.6, 0.1).value
     assert np.exp(value[0]) == pytest.approx(expected, rel=0.02)
-    # The published rule is the gain less the excess.
+    # The published rule is the gain minus the excess.
     mean, sd, m, s = (np.array([x]) for x in (0.7, 0.1, -1.0, 0.4))
     gain = _expectation(lambda f: max(f - 0.75, 0.0), 0.7, 0.1, [0.75])
     excess = LogCost().excess(m, s, 0.2).value

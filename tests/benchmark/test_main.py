@@ -21,7 +21,7 @@ def test_table_of_means_and_standard_errors(tmp_path, capsys):
         assert cell == f"{summary.mean:.2f} ± {summary.se:.2f}{mark}"
     assert "* runs that ended at their cap" in text
 
-    # Runs are taken from the folder, or made again and found equal.
+    # Runs are read from the folder, or made again with an equal result.
     main(arguments)
     assert capsys.readouterr().out == text
     (tmp_path / "runs" / "mine.jsonl").unlink()

@@ -35,7 +35,7 @@ def test_measures_of_one_objective():
     table = make_table(SCORES, tolerance=0.5)
     found = measure(make_run([0, 2, 3, 6, 5, 4, 7, 1]), table)
     assert {name: m.value for name, m in found.items()} == {
-        "ftb": 8,  # row 1 is the first of those that tie in the file
+        "ftb": 8,  # row 1 is the first of the equal rows in the file
         "ftb_any": 6,
         "ftc": 4,
         "fb": 0.0,

@@ -68,7 +68,7 @@ def test_data_come_with_source_and_license():
     data = files("skbayes.benchmark") / "data"
     with pytest.raises(ValueError, match="pair must be one of"):
         load_nmt("en-zh")
-    # The first of rows that tie is the best.
+    # The first of equal rows is the best.
     table = load_nmt("zh-en")
     ties = np.flatnonzero(table.scores[:, 0] == table.scores[:, 0].max())
     assert len(ties) == 3 and table.best == ties[0]

@@ -50,5 +50,5 @@ def test_a_pickled_task_leads_to_its_ancestors_alone(task):
     assert search.parent.task_name == "fit"
     assert search.parent._children_map == {search.task_id: search}
     assert search.parent.parent is None
-    # What is at home is untouched.
+    # The original is not changed.
     assert len(list(task._context.parent)) == 10

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("forked_dask")
 
 def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch):
     def slow(executor, name, value):
-        # joblib completes a pool after loky has made it.
+        # joblib completes a pool after loky has created it.
         if name == "_temp_folder_manager":
             time.sleep(0.3)
         object.__setattr__(executor, name, value)

@@ -95,7 +95,7 @@ def test_each_model_begins_with_the_best_of_its_portfolio(notation, own):
     for kind, params in zip(kinds, tried, strict=True):
         if kind in SLOPES:
             assert params["clf__C"] == pytest.approx(3.0, rel=1e-3)
-    # Densities of models would prefer some of them.
+    # Densities would prefer some of the models.
     assert prior.is_flat
 
 

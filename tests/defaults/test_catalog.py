@@ -117,7 +117,7 @@ def _samples(notation, n):
     return [*space.decode(space.from_uniform(U)), *space.covering_sample()]
 
 
-# Each fit takes some milliseconds, and two arguments suffice.
+# Each fit takes a few milliseconds, and two arguments are sufficient.
 CHEAP = [
     *("AgglomerativeClustering", "BayesianRidge", "BernoulliNB", "Birch", "DBSCAN"),
     *("DecisionTreeClassifier", "DecisionTreeRegressor", "ElasticNet"),

@@ -58,7 +58,7 @@ def test_the_printed_code_is_the_space(estimator):
     again = eval(repr(space), NAMES)
     assert list(again) == list(space)
     assert same(_plain(again), _plain(dict(space)))
-    # Options that are no keys, and names that need escapes.
+    # Options that cannot be keys, and names that need escapes.
     odd = {"f": Ordinal([0.0, 1.0], scale="rank")}
     odd['a"b\\c'] = Choice([([1], {"d": ("x",)}), ("e\n", {})])
     space = EditableSpace(odd)

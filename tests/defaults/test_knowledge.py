@@ -124,7 +124,7 @@ DEPTH = {"max_depth": (1, 8)}
         ({**RATE, **DEPTH}, 100, ["learning_rate", "max_depth"], 2),
         ({**TREES, **DEPTH}, 0, ["max_depth"], 0),
         ({**RATE, **TREES}, 0, ["learning_rate", "n_estimators"], 3),
-        # Both configurations need other learning rates than that of the estimator.
+        # Both configurations need learning rates that differ from the estimator's.
         (DEPTH, 0, ["max_depth"], 0),
     ],
 )

@@ -175,7 +175,7 @@ def test_the_variance_is_that_of_known_numbers(unknown):
     assert DataFacts.of(1e-3 * X).x_variance == 1.0
     dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[s]")[:, None]
     assert DataFacts.of(dates) == DataFacts.of(np.array([["a"], ["b"]]))
-    # Missing values are looked for.
+    # The data are searched for missing values.
     holes = X.copy()
     assert not DataFacts.of(X).has_missing
     holes[3, 2] = np.nan

@@ -21,7 +21,7 @@ NAMES = ["beginning", "laptop", "dask", "jobs", "ray", "spark"]
 BLOCKS = map(textwrap.dedent, BLOCK.findall(PAGE.read_text("utf-8")))
 CODE = dict(zip(NAMES, BLOCKS, strict=True))
 PACKAGES = {"jobs": "dask_jobqueue", "ray": "ray", "spark": "joblibspark"}
-# Everything but the times.
+# Everything except for the times.
 SHOW = 'print(search.cv_results_["params"], search.cv_results_["mean_test_score"])\n'
 ENVIRONMENT = environment(
     PYSPARK_PYTHON=sys.executable,

@@ -40,7 +40,7 @@ SOURCES = {name.removesuffix(".__init__"): path for name, path in SOURCES.items(
 # Without private modules.
 MODULES = [name for name in SOURCES if "._" not in name]
 
-# numpydoc's checks that we do not hold ourselves to.
+# numpydoc's checks that this package does not follow.
 NOT_REQUIRED = {
     "GL01": "the summary stands on the line of the opening quotes",
     "ES01": "not everything needs more than a summary",
@@ -52,7 +52,8 @@ NOT_REQUIRED = {
     "YD01": "a context manager may yield nothing",
 }
 
-# Of methods, and of abstract classes, whose parameters their subclasses describe.
+# Errors for methods, and for abstract classes, whose subclasses describe the
+# parameters.
 OF_OTHERS = {"PR01", "RT01"}
 
 
@@ -69,7 +70,7 @@ def _resolve(name):
     return getattr(_module(module), public)
 
 
-# The classes and functions of the reference, by where they are defined.
+# Classes and functions of the reference, by the module that defines them.
 OBJECTS = {
     f"{thing.__module__}.{thing.__qualname__}": thing
     for thing in map(_resolve, DOCUMENTED)
@@ -301,7 +302,7 @@ def test_the_snippet_with_a_cluster_is_a_script(tmp_path):
     page = ROOT / "docs" / "parallel.rst"
     setup, *others = [b.code for b in _blocks(page) if b.language.startswith("python")]
     (snippet,) = [code for code in others if "LocalCluster(" in code]
-    # A process that imports the script does not begin again.
+    # A process that imports the script does not run it again.
     assert "n_workers=2" in snippet
     snippet = snippet.replace("n_workers=2", "n_workers=1")
     script = tmp_path / "script.py"
@@ -331,7 +332,7 @@ DIFFS = [
 ]
 
 
-# Of the other libraries.
+# Warnings of the other libraries.
 @pytest.mark.filterwarnings("ignore:OptunaSearchCV is experimental")
 @pytest.mark.filterwarnings("ignore:.*optuna.terminator:FutureWarning")
 @pytest.mark.parametrize("page, block, side", DIFFS)

@@ -30,7 +30,7 @@ RULES = {
     "A fit may take the the longest.": "lexical_illusions",
     "Compare e.g. Smith et al. But is no opening here.": None,
     "**A term.** The text after it.": None,
-    # Neighbors are no repetition.
+    # Neighbors are not repetitions.
     "Dask\n====\n\nDask is supported.": None,
 }
 

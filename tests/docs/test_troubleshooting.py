@@ -227,7 +227,7 @@ def test_the_message_is_that_of_the_page(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Exception) as caught:
         exec(code, dict(names))
-    # But for those of the first of two searches.
+    # Except for messages of the first of two searches.
     assert bool(svc_fits) == (".fit(X, y); " in code)
     text = _one_line(f"{caught.type.__name__}: {caught.value}")
     assert re.fullmatch(_pattern(message), text), text

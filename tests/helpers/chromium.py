@@ -15,7 +15,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 #: The first of these that is installed; None if there is none.
 BINARY = next(filter(None, map(shutil.which, NAMES)), None)
 
-#: Seconds after which a page that does not answer is given up.
+#: Seconds to wait for the answer of a page.
 PATIENCE = 600.0
 
 

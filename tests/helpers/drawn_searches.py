@@ -82,7 +82,7 @@ def search(kind="bayes"):
     journal = f"{FOLDER.name}/{kind}"
     model = cls(estimator, spaces, cv=3, random_state=0, journal=journal, **more)
     with warnings.catch_warnings():
-        # Some fits fail, and are meant to.
+        # Some fits fail on purpose.
         warnings.simplefilter("ignore")
         return model.fit(X, y)
 

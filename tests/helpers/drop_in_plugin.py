@@ -27,8 +27,9 @@ from sklearn.model_selection import _search as search_module
 
 NAMES = ("GridSearchCV", "RandomizedSearchCV")
 
-# Tests that hold for this search but for a number or a name: for each what is replaced,
-# and by what. `_reword` raises where a release no longer has these words.
+# Tests that pass for this search except for a number or a name, with the text to
+# replace and the replacement. `_reword` raises an error if a release no longer contains
+# the text.
 REWORDED = {
     # A value that is repeated three times is fitted once on each of the five splits.
     "test_grid_search_classifier_all_fits_fail": [
@@ -37,11 +38,11 @@ REWORDED = {
     "test_callable_multimetric_clf_all_fits_fail": [
         ("All the 15 fits failed", "All the 5 fits failed")
     ],
-    # Equal folds show in the scores of nearly equal values as in those of equal ones.
+    # Nearly equal values have equal scores on equal folds, as equal values have.
     "test_grid_search_cv_splits_consistency": [
         ("[0.1, 0.1, 0.2, 0.2]", "[0.1, 0.1 + 1e-12, 0.2, 0.2 + 1e-12]")
     ],
-    # Compares the attributes of scikit-learn's search, not those that ours adds.
+    # Compares the attributes of scikit-learn's search, without the additional ones.
     "test_custom_run_search": [("in dir(gscv)", "in dir(mycv)")],
     # Asks for a score that 13 of 27 configurations reach: 15 are tried, not 5.
     "test_multi_core_gridsearch_and_early_stopping": [("n_iter=5", "n_iter=15")],
@@ -103,7 +104,7 @@ def _derived(value) -> property:
     return property(value, lambda self, default: None)
 
 
-# At import, because the workers of joblib must find the classes here too.
+# Replace them at import, because joblib's workers must find the classes here, too.
 ADAPTERS: tuple[type, ...] = ()
 if os.environ.get("DROP_IN_SEARCH"):
     from skbayes import BayesSearchCV

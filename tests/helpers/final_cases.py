@@ -161,7 +161,7 @@ class Case:
     def __init__(self, seed):
         rng = random.Random(seed)
         self.learner, self.refit = rng.choice([*LEARNERS]), rng.choice([*REFITS])
-        # Some ensembles are taken although they may be worse.
+        # Some ensembles are chosen although they may be worse.
         self.is_better = rng.choice((final_model.is_better, lambda gain, std: True))
         self.kind, estimator, space = LEARNERS[self.learner]
         self.splits, self.returned = rng.choice([*SPLITS]), rng.choice(RETURNED)

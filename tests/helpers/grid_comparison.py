@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skbayes import BayesSearchCV
 
-# At least the size of every grid in these tests, so that all of it is visited.
+# At least the size of every grid in these tests, so that all configurations are tried.
 ENOUGH = 200
 
 # Whether the scores of a search have weights without metadata routing, as since

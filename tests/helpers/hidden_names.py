@@ -47,7 +47,7 @@ def search_anew(modules):
     for name in modules:
         sys.modules.pop(name, None)
         package, _, last = name.rpartition(".")
-        # `from package import module` finds it here.
+        # `from package import module` finds the module here.
         vars(sys.modules.get(package, sys)).pop(last, None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -74,7 +74,7 @@ def search_anew(modules):
 def hide(stack, owner, name):
     """Hide a private name; return whether it exists in this release."""
     if isinstance(owner, str):
-        # A copy, so that scikit-learn and joblib themselves still have the name.
+        # A copy, so that scikit-learn and joblib still have the name.
         module = sys.modules[owner]
         copy = ModuleType(owner)
         vars(copy).update(vars(module))

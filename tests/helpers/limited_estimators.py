@@ -62,7 +62,7 @@ class Limited(Sometimes):
             # Its children outlive the fit.
             self._fork()
         elif way == "return":
-            # The child goes on as if it were the parent.
+            # The child continues as if it were the parent.
             os.fork()
         elif way == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)

@@ -126,7 +126,7 @@ class Autologging(types.ModuleType):
 
     @contextlib.contextmanager
     def disable_autologging(self):
-        # As in MLflow: the inner of two blocks ends both.
+        # As in MLflow, the end of the inner of two blocks ends both.
         self._AUTOLOGGING_GLOBALLY_DISABLED = True
         try:
             yield

@@ -23,7 +23,7 @@ class Restless(Sometimes):
         return super().fit(X, y)
 
     def score(self, X, y):
-        # Each split has a best place of its own.
+        # Each split has a different best place.
         return 1.0 - (self.quality - 0.3) ** 2 + 1e-3 * self.quality * X[0, 0]
 
 

@@ -3,7 +3,7 @@
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
 
-#: What would do harm on a page that did not escape it.
+#: Text that would break a page without escapes.
 SCRIPT = "<script>window.pwned = 1</script>"
 IMAGE = "\"><img src=x onerror='window.pwned = 2'>"
 

@@ -50,7 +50,7 @@ def about(space, best, others):
         ((8, 1024, "log-uniform"), 1024, "up to 10240"),
         ([1, 2, 4, 8], 8, "up to 12"),
         (list(np.arange(2, 6)), 5, "up to 6"),
-        # Nothing is beyond these ends, or the best is not at one.
+        # No values exist beyond these ends, or the best value is not at an end.
         (list(np.arange(1, 5)), 1, None),
         ((0.01, 100.0, "log-uniform"), 80.0, None),
         ((0.0, 10.0), 0.0, None),
@@ -80,7 +80,7 @@ def test_ends_of_conditional_parameters_and_of_ties():
         others = [{"poly__degree": 3}] * 5
         best = {"poly__degree": degrees[0]}
         assert about({"poly__degree": degrees}, best, others) == []
-    # An end counts if all trials that are as good are there.
+    # An end is reported if all equally good trials are at this end.
     for other, counts in ((0.7, False), (1.999, True)):
         tied = history([{"p": 2.0}, {"p": other}], [1.0, 1.0])
         found = advice(tied, search_spaces={"p": (0.0, 2.0)})
@@ -128,7 +128,7 @@ def test_a_parameter_that_never_changed_the_score_is_named(scores, named):
     )
     sentence = [one for one in found if "no visible effect" in one]
     assert [one.split(" ha")[0] for one in sentence] == [", ".join(named)] * bool(named)
-    # Without equal values of the other parameter, nothing is known.
+    # Without equal values of the other parameter, the effect is unknown.
     params = [{"a": k, "b": k} for k in range(1, 6)]
     found = advice(
         history(params, [1.0, 1.0, 1.0, 1.0, 2.0]),
@@ -146,9 +146,9 @@ def test_few_trials_are_few_for_many_parameters():
         "and partial dependences are unreliable with fewer than 15 trials."
     ]
     assert advice(history(params[:15], -np.arange(15.0)), search_spaces=space) == []
-    # Without the space the same is said.
+    # The sentence is the same without the space.
     assert advice(history(params[:14], -np.arange(14.0))) == few
-    # What has one value is no parameter, and all of a small space is not few.
+    # A constant is not a parameter, and all trials of a small space are not few.
     params = [{"a": k, "b": "fixed"} for k in (1, 3, 2)]
     (few,) = advice(history(params, [1.0, 3.0, 2.0]))
     assert few.startswith("The search has only 3 complete trials for 1 hyper-param")

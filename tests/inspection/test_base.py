@@ -36,7 +36,7 @@ def test_axes():
         base.get_many_axes(given, 3, 3)
     with pytest.raises(TypeError, match="ax must be matplotlib axes"):
         base.get_many_axes([1, 2], 2, 3)
-    # The place of one is divided.
+    # The place of one plot is divided.
     one, other = plt.subplots(1, 2)[1]
     parts = base.get_many_axes(other, 4, 2)
     assert all(part.figure is other.figure for part in parts)
@@ -73,7 +73,7 @@ def test_neighbors_can_be_told_apart_in_gray():
     shades = [lightness(one.color) for one in base.SERIES]
     assert np.min(np.abs(np.diff(shades))) > 4
     assert np.min(np.abs(np.diff(shades[:3]))) > 20
-    # And whatever the color, lines and marks differ.
+    # Lines and marks differ even with equal colors.
     assert len({str(one.linestyle) for one in base.SERIES}) == len(base.SERIES)
     assert len({one.marker for one in base.SERIES}) == len(base.SERIES)
     assert max(shades) < 80
@@ -113,7 +113,7 @@ def test_the_color_of_texts_is_used_where_it_can_be_read():
         assert base.tones(light).foreground == to_rgb("navy")
         assert base.tones(dark).foreground == (1, 1, 1)
         assert base.tones(figure).background == to_rgb("0.1")
-        # Axes and parts of a figure let through what is behind them.
+        # Axes and parts of a figure are transparent.
         light.set_facecolor("none")
         assert base.tones(light) == base.tones(figure)
         part = figure.subfigures().subplots()
@@ -141,7 +141,7 @@ def test_what_is_far_worse_is_shown_at_the_edge(sign):
     assert seen.tolist() == [True] * 4 + [False] * 2
     (edge,) = [one for one in ax.collections if one.get_gid() == base.EDGE]
     assert edge.get_offsets()[:, 0].tolist() == [4]
-    # With another search that is as bad, it is no exception any more.
+    # With another search that is as bad, it is no longer an outlier.
     ax.scatter(np.arange(8), sign * np.full(8, -50.0), gid=base.TRIALS)
     base.set_robust_ylim(ax, sign)
     low, high = ax.get_ylim()

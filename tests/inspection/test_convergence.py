@@ -58,7 +58,7 @@ def test_a_dashed_line_is_the_score_of_the_own_values():
     ConvergenceDisplay.from_search(search, ax=display.ax_)
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend.count(f"estimator's own values: {own:.4g}") == 1
-    # The trials are ordered by their ends, and the metric is any.
+    # The trials are ordered by their ends, for any metric.
     other = ConvergenceDisplay.from_search(search, metric="accuracy", by="seconds")
     accuracy = search.cv_results_["mean_test_accuracy"][search.own_index_]
     assert other.own_line_.get_ydata()[0] == accuracy
@@ -79,7 +79,7 @@ def test_errors_go_down():
 
 
 def test_seconds_are_those_at_which_trials_finished():
-    # Two in flight: the second one to begin is the first to end.
+    # Two trials are in flight, and the second one ends first.
     trials = [
         drawn.trial(0, 0.5, started=10.0, duration=3.0),
         drawn.trial(1, 0.4, started=11.0, duration=1.0),

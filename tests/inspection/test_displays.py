@@ -39,13 +39,13 @@ DISPLAYS = [
     PartialDependenceDisplay,
 ]
 
-# Displays that refuse searches without their subject.
+# Displays that reject searches without the data to display.
 SPECIAL = [ParetoDisplay, StagesDisplay, TradeoffDisplay]
 
 each_display = pytest.mark.parametrize("display", DISPLAYS)
 
 
-# Each display with three kinds of searches; those whose subject a kind is with it.
+# Each display with three kinds of searches, and the displays of one kind with it.
 CASES = [
     (display, kind)
     for i, display in enumerate(DISPLAYS)

@@ -35,7 +35,7 @@ def parts_by_definition(f, weights):
                 rest,
                 (range(len(others)),) * 2,
             )
-            # What smaller sets explain is taken off.
+            # The shares of smaller sets are subtracted.
             for V, part in components.items():
                 if set(V) < set(U):
                     shape = [f.shape[d] if d in V else 1 for d in U]
@@ -70,7 +70,7 @@ def test_finite_columns_by_brute_force(depth, floor):
         assert single[U] == pytest.approx(expected[U], abs=1e-12)
     for U in combinations(range(3), 2):
         assert pairs[U] == pytest.approx(expected[U], abs=1e-12)
-    # With the part of all three, everything is accounted for.
+    # With the share of all three, the shares add up to the variance.
     assert sum(expected.values()) == pytest.approx(total)
 
 
@@ -86,7 +86,7 @@ def test_continuous_columns_by_a_fine_grid():
     weights = [np.full(400, 1 / 400)] * 2 + [np.full(2, 0.5)]
     expected_total, expected = parts_by_definition(f, weights)
     total, single, pairs = tree_variances(tree.tree_, _domains(space))
-    # The edges of the boxes do not fall on those of the fine grid.
+    # The edges of the boxes differ from the edges of the fine grid.
     tolerance = 0.01 * expected_total
     found = [total, *single, pairs[0, 1], pairs[1, 2]]
     sets = [(0,), (1,), (2,), (0, 1), (1, 2)]
@@ -252,7 +252,7 @@ def test_bars_are_the_numbers_in_order():
     assert [bar.get_width() for bar in display.pair_bars_] == [0.25]
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert labels == ["a", "b", "a × b"]
-    # Whiskers stay between nothing and all.
+    # Whiskers stay between 0 and 1.
     ends = np.array([line for line in display.whiskers_[2][0].get_segments()])[..., 0]
     np.testing.assert_allclose(ends, [[0.1, 1.0], [0.0, 0.3], [0.15, 0.35]])
 

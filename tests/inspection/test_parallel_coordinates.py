@@ -22,7 +22,7 @@ def test_lines_cross_the_axes_at_their_values():
     np.testing.assert_allclose(heights[:, 0], (C + 2) / 5)
     has_gamma = ["gamma" in search.trials_[k].params for k in order]
     np.testing.assert_array_equal(heights[:, 1] != NOT_USED, has_gamma)
-    # The better, the higher; and the best is drawn last.
+    # Better lines are higher, and the best line is drawn last.
     assert np.all(np.diff(heights[:, 2]) >= 0)
     assert display.lines_.get_array()[-1] == search.best_score_
 
@@ -47,13 +47,13 @@ def test_the_best_fifth_stands_out(top, n):
     assert len(faint) == 12 - n
     with pytest.raises(ValueError, match=r"top must be in \(0, 1\], got 2"):
         Display.from_search(search, top=2)
-    # Few trials have a best fifth, too.
+    # A few trials also have a best fifth.
     assert len(Display.from_history(drawn.history(0.5, 0.6)).lines_.get_paths()) == 1
 
 
 def test_errors_are_darker_the_lower():
     display = Display.from_search(drawn.search("metrics"), top=1.0)
-    # Drawn from the worst to the best, by a map from the lowest to the highest.
+    # The lines are drawn from the worst to the best, with a map from lowest to highest.
     shown = display.lines_.get_array()
     assert np.all(np.diff(shown) <= 0)
     shades = display.lines_.to_rgba(shown)[:, :3].sum(axis=1)

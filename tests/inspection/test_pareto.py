@@ -58,7 +58,7 @@ def test_line_runs_along_what_is_dominated(make):
     path = pts_to_poststep(*line.get_data()).T
     at = display.values[display.front]
     np.testing.assert_allclose(path[::2], at)
-    # A corner is as bad as both neighbors in what it takes of each.
+    # A corner combines the worse value of both neighbors in each objective.
     np.testing.assert_allclose(path[1::2, 0], np.minimum(at[1:, 0], at[:-1, 0]))
     np.testing.assert_allclose(path[1::2, 1], np.maximum(at[1:, 1], at[:-1, 1]))
 
@@ -74,7 +74,7 @@ def test_evolution(make):
     first = ParetoDisplay(record)
     np.testing.assert_allclose(early.get_xydata(), first.values[first.front])
     np.testing.assert_allclose(last.get_xydata(), display.values[display.front])
-    # The later, the darker.
+    # Later fronts are darker.
     light, dark = (np.mean(to_rgb(line.get_color())) for line in (early, last))
     assert light > dark
 

@@ -87,7 +87,7 @@ def test_uncertainty_is_that_of_the_mean_by_draws_from_the_process():
     for i, a in enumerate(GRID["a"]):
         alike = [k for k, row in enumerate(every(GRID)) if row["a"] == a]
         assert single.sd[i] == pytest.approx(draws[alike].mean(axis=0).std(), rel=0.03)
-        # Neither as uncertain as one, nor as if all of them were independent.
+        # It is less than the standard deviations of single values.
         assert single.sd[i] < np.mean(own[alike])
 
 
@@ -109,7 +109,7 @@ def test_only_configurations_in_which_the_parameter_exists_count():
         rows = [{"a": a, "kind": "u", "c": value} for a in (1, 2, 3)]
         means, _ = model.surrogate.predict(model.space.encode(rows))
         assert c.mean[i] == pytest.approx(means.mean())
-    # Kinds are equally likely, whatever they open.
+    # All options are equally likely, regardless of their sub-spaces.
     for i, value in enumerate([1, 2, 3]):
         expected = 0.0
         for kind in (
@@ -148,7 +148,7 @@ def test_many_others_are_drawn_and_few_are_listed():
     assert abs(X[:, 2].mean() - 0.5) < 0.02
     listed, _ = BackgroundSample(Space.from_notation(GRID)).of((1,), [0.5])
     assert len(listed) == 8
-    # The same others stand at each value.
+    # Each value is combined with the same other values.
     others = BackgroundSample(Space.from_notation({"a": (0.0, 1.0), "b": (0.0, 1.0)}))
     first, second = (others.of((0,), [value])[0] for value in (0.2, 0.9))
     np.testing.assert_array_equal(first[:, 1], second[:, 1])
@@ -194,7 +194,7 @@ def test_a_search_shows_its_own_model(searches):
     rows = [{"var_smoothing": 0.1, "priors": None}]
     mean, _ = model.surrogate.predict(model.space.encode(rows))
     assert mean.mean() == pytest.approx(search.optimizer_.predict(rows)[0][0])
-    # A loss is shown as one.
+    # A loss is shown as a positive value.
     assert (model.unit, model.offset) == (-1.0, 0.0)
     (one,) = dependences(model, ["var_smoothing"])
     assert one.mean.min() > 0 and "lower is better" in model.record.label
@@ -208,7 +208,7 @@ def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit(searches):
     assert set(found) == {"train_size", "var_smoothing", "priors"}
     low, high = -search.cv_results_["mean_test_score"][0] + [-0.3, 0.3]
     assert low < found["train_size"].mean.mean() < high
-    # What it has learned lies between 0 and 1; a model fitted anew knows other scores.
+    # Its scores are between 0 and 1; a new model is fitted to other scores.
     assert (model.unit, model.offset) == (-4.0, 4.0)
     mean, _ = model.surrogate.predict(model.space.encode(model.params))
     shown = model.unit * mean.mean(axis=0) + model.offset
@@ -265,7 +265,7 @@ def test_the_picture_says_what_the_search_did_with_trials_given_up():
         np.array([one.score for one in trials if one.state in states])
         for states in (["complete"], ["complete", "pruned"])
     )
-    # Few complete trials are as bad as those that were pruned.
+    # Few complete trials are as bad as the pruned trials.
     assert (
         len(learned) == 10
         and np.min(winsorize_low(complete)) > np.min(winsorize_low(learned)) + 0.01
@@ -375,7 +375,7 @@ def test_names_of_options_do_not_lie_on_each_other(options):
     texts = panel.get_xticklabels()
     assert len(texts) == len(options)
     if texts[0].get_rotation():
-        # Turned ones end at their marks.
+        # Rotated labels end at their marks.
         assert {text.get_ha() for text in texts} == {"right"}
         return
     boxes = [text.get_window_extent() for text in texts]

@@ -153,7 +153,7 @@ def test_texts_of_the_user_are_texts(odd, tmp_path, undrawn):
     assert not any("onerror" in attrs for _, attrs in page.tags)
     assert "bold" not in page.texts.get("b", [])
     assert repr(SCRIPT) in page.texts["td"]
-    # What a trial failed of: the last line, and the rest on request.
+    # The error of a failed trial: the last line, and the rest on request.
     assert f"ValueError: no fit for {IMAGE} & <b>bold</b>" in page.texts["summary"]
     assert any("Traceback" in source for source in page.texts["code"])
 
@@ -185,7 +185,7 @@ def test_values_of_any_text_in_a_table(tmp_path, undrawn):
     )
     page = read(report_history(history, tmp_path / "report.html"))
     rows = np.reshape(page.texts["td"], (len(values), -1))
-    # A parameter may be called like a column.
+    # A parameter may have the name of a column.
     assert rows[0, :2].tolist() == ["0", "complete"]
     row = dict(zip(page.texts["th"][2:], rows[0, 2:], strict=True))
     assert (row["state"], row["trial"]) == ("'liquid'", "7")

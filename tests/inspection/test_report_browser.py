@@ -120,7 +120,7 @@ def test_it_can_be_read_in_light_and_dark(browser, path, dark):
         " return [ink, paper]; })"
     )
     for ink, paper in page.evaluate(colors):
-        assert contrast(_rgb(ink), _rgb(paper)) >= 4.5  # what WCAG asks of texts
+        assert contrast(_rgb(ink), _rgb(paper)) >= 4.5  # the minimum of WCAG for texts
     body = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert bool(luminance(_rgb(body)) < 0.1) is dark
     behind = page.evaluate(f"{STYLE}('figure')).backgroundColor")

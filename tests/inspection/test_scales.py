@@ -132,7 +132,7 @@ def test_what_never_changes_is_left_out():
     params = [{"a": 1, "b": 2}, {"a": 2, "b": 2}]
     assert [one.name for one in scales_of(params)] == ["a"]
     assert [one.name for one in scales_of(params, names=["b"])] == ["b"]
-    # Unless there is nothing else.
+    # Constants have a scale only if all values are constant.
     assert [one.name for one in scales_of(params[:1])] == ["a", "b"]
 
 
@@ -149,7 +149,7 @@ def test_training_size_is_a_parameter_where_it_is_chosen():
     assert [one.name for one in display.scales] == ["C", "share of rows"]
     np.testing.assert_array_equal(display.values[1], record.train_fraction)
     assert len(ParallelCoordinatesDisplay(record, ["C"]).scales) == 1
-    # But not where it grows from stage to stage: these cannot be compared.
+    # A size that grows from stage to stage has no axis: stages cannot be compared.
     record = read_record(drawn.search("stages"))
     display = ParallelCoordinatesDisplay(record)
     shown, last = display.record, record.stage == 1

@@ -70,7 +70,7 @@ def test_trials_of_a_stage_stand_beside_one_another():
     x = np.concatenate([points.get_offsets()[:, 0] for points in display.points_])
     assert len(np.unique(x)) == len(x)
     np.testing.assert_array_equal(np.rint(x), np.sort(display.record.stage))
-    # Those of one sample are neighbors.
+    # Trials of one sample are neighbors.
     own = display.record.stage == 0
     first = np.asarray(display.points_[0].get_offsets())[:, 0]
     sample = display.record.subset[own][np.argsort(first)]

@@ -56,7 +56,7 @@ def test_on_the_line_utility_is_that_of_the_chosen_trial(search):
     chosen = display.chosen
     expected = display.score[chosen] - 0.05 * display.relative_cost[chosen]
     np.testing.assert_allclose(score - 0.05 * sigma, expected)
-    # Nothing lies above it.
+    # No trial is above it.
     best = np.interp(display.cost, cost, score)
     assert np.all(display.score <= best + 1e-9)
 
@@ -81,7 +81,7 @@ def test_any_search_by_its_fit_time():
     assert display.score[display.rows[0]] == loss.best_score_
     np.testing.assert_allclose(display.cost, loss.cv_results_["mean_fit_time"])
     assert display.score_range == (np.min(display.score), np.max(display.score))
-    # A loss is drawn as one.
+    # A loss is drawn as a positive error.
     shown = np.asarray(display.points_.get_offsets())[:, 1]
     np.testing.assert_allclose(shown, -display.score)
     assert "lower is better" in display.ax_.get_ylabel()

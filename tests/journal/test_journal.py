@@ -108,7 +108,7 @@ def test_proposals_come_back_in_order_and_results_by_number(path):
         assert journal.proposals[0]["clf"] is CLASSIFIERS[0]
         assert journal.expected_improvements == expected
         assert journal.results.keys() == {0, 2}
-        # A search that goes on fills the gap, and more.
+        # A search that continues fills the gap, and adds trials.
         journal.record_result(trial_of(1))
         record(journal, [3])
     with open_journal(path) as journal:
@@ -172,7 +172,7 @@ def test_a_seed_is_kept(path, tmp_path):
     with open_journal(path, seed=None, drawn_seed=3) as journal:
         assert journal.seed == 2**80
         assert journal.n_points == 2
-    # A new one, also of an empty file, takes the drawn seed where none is given.
+    # A new journal, also in an empty file, uses the drawn seed if no seed is given.
     (tmp_path / "new").touch()
     for drawn_seed in (5, 6):
         with open_journal(

@@ -94,7 +94,7 @@ def there_and_back(space, params, other_space=None):
 def test_what_is_proposed_comes_back_exactly(notation, seed):
     space = Space.from_notation(notation)
     U = np.random.default_rng(seed).random((10, space.n_columns))
-    # A space made again, as by the process that resumes.
+    # A new but equal space, as in the process that resumes the search.
     again = Space.from_notation(notation)
     for params in space.decode(space.from_uniform(U)):
         assert_same(there_and_back(space, params, again), params)

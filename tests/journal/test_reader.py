@@ -166,7 +166,7 @@ def test_trials_for_another_space(path):
         }
     )
     trials, n_dropped = read_trials(path, other)
-    # Those with a linear kernel and at most 5 of n.
+    # Trials with a linear kernel and at most 5 of n.
     assert [trial.number for trial in trials] == [1, 3]
     assert n_dropped == 4
     assert trials[0].params["clf"] is other.columns[1].dimension.values[2]

@@ -63,7 +63,7 @@ def test_one_file_holds_every_trial_at_once(path, tmp_path):
             copy.unlink()
     assert files_beside(path) == ["-lock"]
     assert not os.path.getsize(f"{path}-lock")
-    journal.close()  # once more does no harm
+    journal.close()  # a second call has no effect
 
 
 def test_one_file_remains_after_an_error(path):
@@ -93,13 +93,13 @@ def test_no_finished_trial_is_lost_to_a_kill(path):
         # The instants are measured from the first trial, so that most of them hit the
         # writer at work.
         with running(write_from, path, done) as (_, numbers):
-            # While the other process writes.
+            # Read while the other process writes.
             frame = load_history(path)
             time.sleep(random.Random(instant).random() * 0.02)
         assert frame["number"].tolist() == list(range(len(frame)))
         assert (frame["state"] == "unfinished").sum() <= 1
         last = numbers[-1]
-        # At once, with whatever the child left behind.
+        # Read immediately, with everything that the child wrote.
         frame = load_history(path)
         assert (frame["state"][: last + 1] == "complete").all()
         with open_journal(path) as journal:
@@ -256,7 +256,7 @@ def test_a_second_process_waits_for_its_holder_and_not_for_a_child(path):
 def test_it_is_known_whether_a_search_writes(path):
     assert not is_held(path)
     with open_journal(path):
-        # Asking does not release the lock.
+        # Checking the lock does not release it.
         assert is_held(path) and is_held(path)
     assert not is_held(path)
     lock = path.with_name(f"{path.name}-lock")

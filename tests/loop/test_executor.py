@@ -85,7 +85,7 @@ def test_a_thread_sees_what_the_caller_saw(backend):
     PLACE.reset(token)
     assert in_a_thread(lambda: around.run(seen)) == expected
     assert in_a_thread(lambda: around.run(lambda: around.parallel(1).n_jobs)) == 3
-    # Outside of it nothing has changed.
+    # Outside of the context, the settings are the same.
     assert in_a_thread(seen)["context"] == "elsewhere"
     assert seen()["sklearn"]["transform_output"] == "default"
     assert in_a_thread(lambda: environment().run(seen)) == seen()
@@ -133,7 +133,7 @@ def test_backends_keep_their_settings_and_are_made_anew_if_possible():
     assert around.can_overlap
     # It may run anywhere.
     assert around.kind is Backend
-    # One that cannot be made anew serves one thread.
+    # A backend that cannot be created again serves one thread.
     around = environment(backend=Unrepeatable("green"))
     assert not around.can_overlap
     assert own_backend(around) is around.backend
@@ -199,7 +199,7 @@ def test_a_function_on_all_machines_has_little_time(monkeypatch):
     around = environment(backend="loky")
     monkeypatch.setattr(ProcessBackend, "everywhere", everywhere)
     assert around.everywhere(int) == [0, None]
-    # It may fail, or not return.
+    # The call may fail, or not return.
     assert around.everywhere(lambda: 1 / 0) == []
     monkeypatch.setattr(executor, "CLEANUP_SECONDS", 0.01)
     assert around.everywhere(time.sleep) == []
@@ -314,7 +314,7 @@ def test_every_task_is_run_with_workers(backend):
     limit = 1 if backend == "multiprocessing" else 3
     assert Task.most <= limit
     if backend == "threading":
-        # Those of joblib's pool are told to end, and may take a moment.
+        # The workers of joblib's pool are requested to end, which may take a moment.
         for thread in set(threading.enumerate()) - before:
             thread.join(600)
         assert set(threading.enumerate()) <= before

@@ -79,7 +79,7 @@ def test_e2_a_trial_whose_every_fold_fails_costs_that_trial_only():
         assert "cannot be fitted" in trial.error
     assert all(trial.state == "complete" and trial.error is None for trial in worked)
     assert search.best_params_["bad"] is None
-    # The model is told of the failures, and steers away from them.
+    # The model observes the failures and avoids their region.
     assert len(worked) > len(failed)
 
 
@@ -112,7 +112,7 @@ def test_e3_errors_of_the_refit_always_rise_and_lose_nothing(error):
     assert search.stop_reason_ == "exhausted"
     assert search.target_metric_ == "score" and callable(search.scorer_)
     assert not hasattr(search.best_estimator_, "classes_")
-    # Nor does a callable refit that raises.
+    # A callable refit that raises an exception does not either.
     with pytest.raises(ZeroDivisionError):
         search.set_params(refit=lambda results: 1 // 0).fit(X, y)
     assert len(search.trials_) == len(search.cv_results_["params"]) == 2
@@ -152,7 +152,7 @@ def test_e4_several_metrics_of_which_the_first_trial_has_none(scoring, refit):
 def test_what_set_params_refuses_for_one_proposal_costs_that_trial(
     scoring, monkeypatch
 ):
-    # Every single value is fine, and so are the configurations that check the names.
+    # Every single value is valid, and the configurations that check the names are, too.
     allowed = [{"quality": 0.5, "bad": None}]
     monkeypatch.setattr("skbayes.space.Space.covering_sample", lambda self: allowed)
     space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
@@ -411,7 +411,7 @@ BAD = _traceback("ValueError: bad")
         ([_trial(k, BAD, BAD) for k in range(3, 6)], False),
         ([_trial(0, BAD), _trial(1, BAD, None, score=0.5), _trial(2, BAD)], False),
         ([_trial(k, _traceback(e)) for k, e in enumerate(["A: 1", "B: 1", "A: 1"])], 0),
-        # Nothing is fitted here of what killed a worker.
+        # Configurations that killed a worker are not fitted here.
         ([_trial(k, "The worker that ran this trial died: 9") for k in range(3)], 0),
     ],
 )
@@ -429,7 +429,7 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     )
     start = FailingStart(run, Stage(None, 9), SimpleNamespace(fit_here=fit_here))
     assert start(History(trials)) is False
-    # The first fit worked, and so did that of the only parameter.
+    # The first fit succeeded, and the fit with the only parameter did, too.
     assert asked[:1] == ([{}] if asks else [])
     assert [[*params] for params in asked[1:]] == ([["a"]] if asks else [])
 
@@ -547,7 +547,7 @@ def test_the_parameter_is_named_by_each_search(kind):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
 def test_a_range_with_the_own_value_of_the_estimator_is_not_blamed():
-    # The first three configurations fail, and the own value would not.
+    # The first three configurations fail, but the estimator's own value would not.
     points = [{"share": share, "max_depth": 2} for share in (2.0, 2.5, 3.0, 0.5)]
     space = {"share": (0.1, 200.0), "max_depth": [2, 3]}
     search = search_of(Whole(share=0.9), space, n_iter=4, initial_points=points)

@@ -69,13 +69,13 @@ def test_a_line_per_trial(capsys):
 
 
 def test_recalled_trials_take_no_time(capsys):
-    # Six trials of 10 s are recalled within 0.6 s, then each takes 20 s, and proposing
-    # it one more.
+    # Six trials of 10 s are recalled within 0.6 s. Later trials take 20 s each, and
+    # their proposals 1 s.
     recalled = {number: ran(number, 10.0) for number in range(6)}
     clock = Clock(0.0, *[0.1 * k for k in range(1, 7)], 21.6, 42.6, 63.6, 84.6)
     lines = Lines([PlannedStage(10)], None, recalled, clock=clock)
     told(lines, [*recalled.values(), *[ran(number, 20.0) for number in range(6, 10)]])
-    # Before one has run, what the earlier run took is all there is to go by.
+    # Before the first trial of this run, only the times of the earlier run are known.
     left = times_left(capsys)
     assert left[:6] == [40.0] * 6 and left[9] == 0.0
     assert left[6:9] == pytest.approx([63.0, 42.0, 21.0], rel=0.2)
@@ -105,7 +105,7 @@ def test_trials_in_flight_count_by_their_number(n, capsys):
     told(lines, [ran(k, 8.0) for k in range(n_trials)])
     left = times_left(capsys)
     for k, shown in enumerate(left):
-        # What is in flight is over at some time within the next eight seconds.
+        # Trials in flight end within the next eight seconds.
         end_of_trial = 32.0 - 8.0 * (1 + k // n)
         assert end_of_trial - 0.1 <= shown <= end_of_trial + 8.0
     assert all(now >= later for now, later in zip(left, left[1:], strict=False))
@@ -133,7 +133,8 @@ def test_one_trial_does_not_change_the_estimate_by_a_large_factor(n_in_flight, c
         clock = Clock(0.0, *[end for end, _ in ends])
         lines = Lines([PlannedStage(40, n_in_flight=n_in_flight)], None, clock=clock)
         told(lines, [ran(number, durations[number]) for _, number in ends])
-        # The last trials leave little time, of which each is a large share.
+        # Little time is left for the last trials, and each trial is a large share of
+        # it.
         left = np.array(times_left(capsys))[:-5]
         factors = left[1:] / left[:-1]
         assert 0.5 < factors.min() and factors.max() <= 2.0

@@ -123,7 +123,7 @@ class Fake:
         once = self.events.get("killed_once", [])
         if killer in self.futures or (once and once[0] in self.futures):
             del once[:1]
-            # All that are in flight die with it.
+            # All trials in flight end with it.
             ended = {n: self.futures.pop(n) for n in self.under_way}
             for number, future in ended.items():
                 cause = self.events.get("cause", {}).get(number)
@@ -256,7 +256,7 @@ def test_timeout_plans_with_the_expected_cost(seconds, timeout, n_trials):
     numbers, reason = fake.run(n_iter=len(seconds), timeout=timeout)
     assert len(numbers) == n_trials
     assert reason == ("timeout" if n_trials < len(seconds) else "n_iter")
-    # What is not begun is no longer pending.
+    # Trials that have not begun are no longer pending.
     assert fake.pending == []
 
 
@@ -336,7 +336,7 @@ def test_what_is_expected_to_end_in_time_is_begun_at_the_end():
     limits = [one for one in fake.within if one is not None]
     assert limits == [2.5, 1.5, 0.5]
     assert fake.pending == []
-    # No trial is asked for within no time.
+    # No trial is proposed if no time is left.
     fake = Planner()
     assert fake.run(n_iter=9, timeout=8.0) == ([0, 1], "timeout")
     assert fake.within == [None] * 2
@@ -348,7 +348,7 @@ def test_a_request_to_stop_counts_when_the_trial_is_told(n_points):
     fake = Fake(stop_at=2, order=max)
     numbers, reason = fake.run(n_iter=9, n_points=n_points)
     assert reason == "callback"
-    # What is in flight then is finished.
+    # Trials in flight at this time are finished.
     assert numbers == list(range(2 + n_points))
 
 
@@ -394,7 +394,8 @@ def test_no_trial_is_blamed_for_one_death(n_points, killed, n_started):
 
 @pytest.mark.parametrize("number", [0, 3])
 def test_the_cause_of_a_breakdown_is_raised(number):
-    # What cannot be pickled makes joblib shut down the workers of the other trials.
+    # After an object that cannot be pickled, joblib shuts down the workers of other
+    # trials.
     with pytest.raises(TypeError, match="cannot pickle"):
         cause = {number: TypeError("cannot pickle")}
         Fake(killed_once=[0], cause=cause).run(n_iter=8, n_points=4)
@@ -418,13 +419,13 @@ def test_an_error_passes_on_when_what_is_in_flight_has_ended():
 @pytest.mark.parametrize(
     "events, n_points, finished",
     [
-        # An executor whose work goes on lets the trial end that was under way.
+        # An executor that continues lets the running trial end.
         ({"interrupt_at": 2}, 1, [0, 1, 2]),
-        # In this thread, what is not begun is given up.
+        # In this thread, trials that have not begun are dropped.
         ({"interrupt_at": 2, "in_this_thread": True}, 3, [0, 1]),
-        # What is being prepared is withdrawn.
+        # The trial in preparation is withdrawn.
         ({"interrupt_while_preparing": 2}, 1, [0, 1]),
-        # Trial 3 is forgotten; what ended beside it counts.
+        # Trial 3 is forgotten; the trials that ended at the same time are kept.
         ({"interrupted_worker": 3, "order": max}, 3, [0, 1, 2, 4, 5]),
     ],
 )

@@ -157,7 +157,7 @@ def test_cheap_configurations_are_known_as_well_as_expensive_ones():
 def test_constant_costs(cost):
     X = np.linspace(0, 1, 9)[:, None]
     np.testing.assert_allclose(expected(make(X, np.full(9, cost)), X), cost)
-    # Without columns, and with nothing but bounds.
+    # Without columns, and with bounds only.
     model = make(np.empty((5, 0)), [1.0, 2.0, 4.0, 8.0, 16.0])
     assert model.expected(np.empty(0)) == pytest.approx(4.0)
     costs = expected(make(X, np.full(9, 10.0), np.ones(9, bool)), X)
@@ -266,7 +266,7 @@ def test_models_are_fitted_to_some_of_many_trials(monkeypatch):
     aborted = AbortedTrials([0], list(zip(rows, is_cut.tolist(), strict=True)))
     term = aborted.term()
     assert term.value(np.array([[0.2]])) > -0.1 > -1.0 > term.value(np.array([[0.98]]))
-    # All of the trials that were cut short are kept.
+    # All aborted trials are kept.
     cut = {row[0] for row in rows[is_cut]}
     for model in (process, term.model):
         assert len(model._X) == 120 and cut <= set(model._X[:, 0].tolist())
@@ -413,7 +413,7 @@ def test_improvement_per_second_prefers_what_is_cheap():
         for name in ("ei", "ei-per-second")
     )
     assert np.mean(per_second) < np.mean(plain) - 0.1
-    # A budget that is spent leaves the improvement alone.
+    # A spent budget does not change the improvement.
     assert slow_and_fast("ei-per-second", budget=1e-3, seed=0) == plain[0]
 
 

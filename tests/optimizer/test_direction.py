@@ -102,7 +102,7 @@ def test_each_objective_has_its_direction():
     assert sorted(map(tuple, (s for _, s in optimizer.pareto_front))) == front
     with pytest.raises(ValueError, match="a list of 2 numbers"):
         optimizer.tell({"n": 1}, 1.0)
-    # One direction serves all objectives.
+    # One direction applies to all objectives.
     optimizer = Optimizer({"n": [0, 1, 2]}, direction="minimize", random_state=0)
     for n in range(3):
         optimizer.tell({"n": n}, [n, max(n, 1)])

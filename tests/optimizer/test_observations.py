@@ -22,7 +22,7 @@ def test_what_was_learned_comes_before_what_was_told():
     known = optimizer._observations()
     np.testing.assert_array_equal(known.X, [[0.125, 0.5], [0.5, 0.25], [0.75, 0.0]])
     np.testing.assert_array_equal(known.scores, [2.0, 1.0, np.nan])
-    # Of a failure nothing is uncertain.
+    # A failure has no uncertainty.
     np.testing.assert_array_equal(known.noise, [0.4, 0.2, 0.0])
     np.testing.assert_array_equal(known.pending, [[1.0, 1.0]])
 

@@ -207,7 +207,8 @@ def test_initial_points_come_first_and_count():
     told = Optimizer(space, initial_points=points, random_state=0)
     told.tell(points[0], 0.1)
     assert told.ask() == points[1]
-    # Without any, the model decides after one score: what is far is least known.
+    # Without initial points, the model decides after one score: distant configurations
+    # are the least known.
     optimizer = Optimizer({"x": (0.0, 1.0)}, n_initial_points=0, random_state=0)
     optimizer.tell({"x": 0.5}, 1.0)
     assert abs(optimizer.ask()["x"] - 0.5) > 0.3
@@ -484,7 +485,7 @@ def test_what_is_forgotten_is_asked_for_again():
     optimizer.forget(first)
     optimizer.forget(second)
     assert optimizer.ask(2) == before.ask(2) == [first, second]
-    # What was told stays known when its repetition is forgotten.
+    # An observed configuration remains known when its repetition is forgotten.
     optimizer = Optimizer({"a": [1, 2]}, random_state=0)
     optimizer.tell({"a": 1}, 0.5)
     optimizer.pend({"a": 1})
@@ -535,7 +536,7 @@ def test_what_was_learned_counts_as_initial_and_leaves_the_rest_of_the_design():
     assert warm.last_expected_improvement is None
     assert warm.ask() != design[2]
     assert warm.last_expected_improvement is not None
-    # What was learned stays a candidate.
+    # A learned configuration remains a candidate.
     optimizer = Optimizer({"a": [1, 2, 3]}, n_initial_points=0, random_state=0)
     for a in (1, 2, 3):
         optimizer.learn({"a": a}, a)
@@ -697,7 +698,7 @@ def test_several_objectives_find_the_whole_front():
         optimizer.tell(params, two(params))
     front = optimizer.pareto_front
     places = sorted(params["x"] for params, _ in front if params["z"] < 0.02)
-    # Between the two optima nothing is better than anything else.
+    # Between the two optima, all configurations are equally good.
     assert len(places) >= 6
     assert places[0] < 0.3 and places[-1] > 0.7
     # Only the two ends would leave a gap of about 0.6.

@@ -107,7 +107,7 @@ def test_a_given_number_of_initial_points_is_kept():
 
 def test_what_would_surely_be_ended_is_not_proposed():
     points = [{"x": k / 8, "kind": "a"} for k in range(9)]
-    # Elsewhere, the greater every second one is, the better.
+    # On the other data sets, greater values of every second one are better.
     regrets = np.tile([1.0, 0.6, 1.0, 0.4, 1.0, 0.2, 1.0, 0.0, 1.0], (3, 1))
     known = OptimumPrior(SPACE, {}, Portfolio(SPACE, points, regrets, 9))
     optimizer = Optimizer(SPACE, prior=known, random_state=0)

@@ -96,7 +96,7 @@ def test_candidates_that_failed_or_were_dropped_are_left_out():
     table = {**as_results(dropped), "n_resources": np.array([9, 9, 9, 3])}
     assert corrected_best_score(table, 1, 3) == corrected(FOLDS)
     assert math.isnan(corrected(np.array([[1.0], [2.0]])))  # one split
-    # Of another than the best, the same is subtracted.
+    # The same value is subtracted for other candidates than the best.
     optimism = FOLDS[1].mean() - corrected(FOLDS)
     assert corrected(FOLDS, index=2) == pytest.approx(FOLDS[2].mean() - optimism)
     # A fold that is easier for all changes nothing.
@@ -125,7 +125,7 @@ def test_most_of_the_bias_goes_if_all_are_equally_good(n_candidates):
 
 @pytest.mark.parametrize("n_splits, spread", [(3, 0.5), (5, 0.0), (20, 0.5)])
 def test_nearly_unbiased_with_independent_folds(n_splits, spread):
-    # The mean of the folds' maxima alone takes off up to 4 times as much as is due.
+    # The mean of the folds' maxima alone subtracts up to 4 times the optimism.
     plain, left = biases(n_splits, 20, spread=spread, n_searches=500)
     assert plain > 0.15
     assert abs(left) < 0.6 * plain
@@ -140,7 +140,7 @@ def test_another_metric_of_a_real_search():
         cv=3,
     ).fit(X, y)
     score = corrected_best_score(search.cv_results_, 0, 3, metric="accuracy")
-    # All candidates predict the same: no luck in it.
+    # All candidates have the same predictions, so that the choice has no optimism.
     assert score == search.best_score_
 
 

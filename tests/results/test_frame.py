@@ -74,7 +74,7 @@ def test_values_in_pandas(table):
     assert frame["mean_test_score"].dtype == "float64"
     assert frame["param_count"].tolist() == [1, 3, 2]
     assert frame["param_mixed"].tolist() == ["text", "text", 0.5]
-    # None is a value; missing is what the candidate does not have.
+    # None is a value; a parameter that the candidate does not have is missing.
     assert frame["param_none"].tolist() == [None, None, 7]
     assert frame["param_part"].tolist() == [PIPELINE, PIPELINE, (1, 2)]
     for name in ("share", "flag", "name"):

@@ -108,7 +108,7 @@ def test_frames_before_fit(kind, name):
     assert not hasattr(search, name)
     with pytest.raises(NotFittedError, match=f"This {kind.__name__} .* not fitted"):
         getattr(search, name)
-    # A search that found nothing to choose from has its results, and no front.
+    # A search without a finished trial has results, but no front.
     search.cv_results_ = {}
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
         getattr(search, name)

@@ -54,7 +54,7 @@ def test_all_sources_of_a_search_agree(kind):
     assert record.n_points == 1
     assert_alike(record, read_record(pickle.loads(pickle.dumps(search))))
 
-    # The time of day has fewer digits in a data frame.
+    # Times of day have fewer digits in a data frame.
     table = load_history(path)
     by_journal, by_table = read_record(path), read_record(table)
     not_known = {"best", "own", "settings"}
@@ -162,7 +162,7 @@ def test_a_journal_of_a_search_that_runs(tmp_path):
         assert record.n_points == 3
         assert record.metric == "neg_root_mean_squared_error"
         assert record.shown.tolist() == [1.0, 0.5]
-        # It is written down with the trials.
+        # It is stored with the trials.
         assert repr(record.space) == repr(space)
     assert read_record(path).space.encode(record.params).shape == (2, 2)
     assert read_record(path).name == "night"

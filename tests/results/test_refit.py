@@ -65,7 +65,7 @@ def test_what_is_simple_may_be_said(rule, chosen):
 
 
 def test_the_deviation_has_one_degree_of_freedom_less():
-    # Without, the error would be 0.5 / sqrt(2), and 0.4 below the best too far.
+    # Without weights, the error would be 0.5 / sqrt(2), and 0.4 below the best too far.
     pair = results([[0.6, 0.6], [0.5, 1.5]])
     assert OneStandardError()(pair) == 0
     far = results([[0.4, 0.4], [0.5, 1.5]])
@@ -112,7 +112,7 @@ def test_relative_to_the_best_whatever_its_sign():
 def test_a_candidate_without_a_score_is_never_chosen(rule):
     table = results([[math.nan, 3], [-math.inf, 3], [math.inf, 3], [2.9, 3.1]])
     assert rule(table) == 3
-    # An unknown time comes last, and what halving has dropped is not chosen.
+    # An unknown time comes last, and candidates that halving dropped are not chosen.
     table = results([[2.5, 3.5], [2.6, 3.3]], fit_time=[math.nan, 1.0])
     assert rule(table) == 1
     table = {**results(STEPS), "n_resources": np.array([10, 10, 10, 20, 20])}

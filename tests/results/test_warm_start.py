@@ -228,7 +228,7 @@ ENDED = [("COMPLETE", {"x": 3}, 0.25), ("COMPLETE", {"x": 1.5}, -0.5)]
 def test_of_a_study_greater_is_better(direction, sign):
     source = study(*ENDED, direction=Direction[direction])
     expected = [({"x": 3.0}, sign * 0.25, None), ({"x": 1.5}, sign * -0.5, None)]
-    # The value stands for the metric that guides the search, whatever it is called.
+    # The value belongs to the metric that guides the search, under any name.
     for metric in ("score", "accuracy"):
         assert known_results(source, space(x=(0.0, 5.0)), metric) == expected
 

@@ -156,7 +156,8 @@ def test_limits_of_the_members():
     assert scorer.members(is_allowed=lambda weights: False)[1] == {order[0]: 1}
     few, _ = select(scorer, 5, range(20), 9, is_allowed=lambda n: sum(n.values()) < 3)
     assert sum(few.values()) == 2
-    # An average that breaks a promise is replaced by a selection that keeps it.
+    # An average that violates a constraint is replaced by a selection that satisfies
+    # it.
     kept, _ = select(scorer, 5, range(20), 5, is_allowed=lambda n: order[1] not in n)
     assert len(kept) > 1
     assert order[1] not in kept

@@ -92,7 +92,7 @@ def _failed_checks(search):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(search, on_fail=None)
-    # Of estimators of texts few things are checked.
+    # Few checks apply to estimators of texts.
     assert len(results) > (40 if get_tags(search).input_tags.two_d_array else 0)
     return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
 
@@ -109,7 +109,7 @@ def _failed_by_grid_search(learner):
 )
 def test_no_estimator_check_fails_that_grid_search_passes(kind, learner):
     failed = _failed_checks(_search_to_check(kind, learner))
-    # The checks of the other search take their time.
+    # The checks of the other search take long.
     assert not failed or set(failed) <= _failed_by_grid_search(learner), failed
 
 

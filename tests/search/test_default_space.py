@@ -80,7 +80,7 @@ def test_auto_is_the_space_of_the_estimator_which_is_tried_first(kind, tmp_path)
         given = search.estimator.get_params()
         for name, value in changed.get_params().items():
             assert value == given[name] or value is given[name], name
-    # The small samples of HyperTuneSearchCV come before.
+    # The small samples of HyperTuneSearchCV precede it.
     tried = [trial.params for trial in search.trials_]
     assert own in tried if kind is HyperTuneSearchCV else own == tried[0]
 
@@ -94,7 +94,7 @@ def test_notations_of_auto():
     alone = _of_svc(n_iter=1, cv=None)
     assert repr(alone.search_spaces_) == repr(default_space(SVC(), X, y))
     assert _of_svc({"auto": False, "C": [1, 2]}).search_spaces_ == {"C": [1, 2]}
-    # Entries are laid over the space.
+    # Entries replace those of the space.
     search = _of_svc({"auto": True, "C": [3.0], "kernel": ["rbf"]})
     assert {trial.params["C"] for trial in search.trials_} == {3.0}
     assert all(set(t.params) == {"C", "gamma", "kernel"} for t in search.trials_)
@@ -139,7 +139,7 @@ def test_a_search_as_a_step_is_not_tuned():
         (BayesSearchCV(SVC(), cv=KFold(3)), 2.0 / 3.0),
         (BayesSearchCV(SVC(), cv=ShuffleSplit(3)), 0.5),
         (BayesSearchCV(SVC(), cv=[(np.arange(30), np.arange(30, 60))]), 0.2),
-        # The smallest training set counts.
+        # The smallest training set is decisive.
         (MultiStageSearchCV(SVC(), stages=(0.25, 1.0), cv=2), 0.125),
         (MultiStageSearchCV(SVC(), stages=(15, 1.0), cv=2), 0.1),
         (TradeoffSearchCV(SVC(), train_sizes=(0.4, 1.0), cv=2), 0.2),
@@ -172,7 +172,7 @@ def _above(params):
     ("space", "more", "points"),
     [
         ({"C": (0.5, 3.0)}, {}, [{"C": 1.0}]),
-        # Where the own values are outside, or forbidden.
+        # The own values are outside of the space, or forbidden.
         ({"C": (2.0, 3.0)}, {}, []),
         ({"C": (0.5, 3.0)}, {"constraints": _above}, []),
         ({"C": (0.5, 3.0)}, {"initial_points": None}, []),
@@ -194,7 +194,7 @@ def test_own_values_below_an_option_and_in_alternatives():
     spaces = [{"kernel": ["linear"], "C": (0.1, 9.0)}, {"kernel": ["rbf"], "C": [1.0]}]
     search = _of_svc(spaces, n_iter=1)
     assert search.initial_points_ == [{"C": 1.0, "kernel": "rbf"}]
-    # A grid that is tried whole keeps its order.
+    # A grid whose configurations are all tried keeps its order.
     search = _of_svc({"C": [0.5, 1.0, 2.0]})
     assert [trial.params["C"] for trial in search.trials_] == [0.5, 1.0, 2.0]
 

@@ -229,7 +229,7 @@ SMOOTH = {"C": (0.01, 100.0, "log-uniform")}
 SCALED = make_pipeline(StandardScaler(), LogisticRegression())
 SCALED_SPACE = {"logisticregression__C": SMOOTH["C"]}
 STUMPS = HistGradientBoostingClassifier(max_leaf_nodes=3, random_state=0)
-# Options that meet an ensemble, several at once.
+# Options that are combined with an ensemble, several at once.
 OPTIONS = {
     "processes, two metrics":
         {"n_jobs": 2, "pre_dispatch": 2, "scoring": ["accuracy", "neg_log_loss"],

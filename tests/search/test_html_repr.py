@@ -111,7 +111,7 @@ def test_the_block_says_what_was_found(fitted):
         ),
         ({"n_iter": None, "timeout": 90}, ["C: "], "90 s"),
         ({"n_iter": None, "stopper": len}, ["C: "], "the stopper"),
-        # What is wrong is said before `fit`.
+        # Errors are shown before `fit`.
         ({"search_spaces": {"C": object()}, "n_iter": None}, ["'C' needs"], "none"),
         ({"estimator": Sometimes(), "search_spaces": "auto"}, ["auto"], "3 trials"),
     ],

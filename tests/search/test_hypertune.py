@@ -50,22 +50,22 @@ def test_the_small_optimum_is_tried_first_on_all_data(search):
     assert search.trials_[15].params == search.small_optimum_
     best = [max(search.trials_[n:15:3], key=lambda t: t.score) for n in range(3)]
     assert search.small_optima_ == [trial.params for trial in best]
-    # The best quality grows with the rows: some 0.3 for 35 and 0.85 for 100 of them.
+    # The best quality grows with the rows: about 0.3 for 35 and 0.85 for 100 rows.
     assert search.small_optimum_["quality"] < 0.5 < search.best_params_["quality"]
-    # What is assumed can be looked at.
+    # The assumptions are attributes.
     assert search.signs_ == UP
     assert len(search.sign_points_) == 10
     largest = max(point["quality"] for point in search.sign_points_)
     assert 0 < largest <= search.small_optimum_["quality"]
     assert max(point["other"] for point in search.sign_points_) > 0.8
     assert search.disagreement_.keys() == {"quality"} and search.weakened_ == []
-    # The scores on all data may have set a sign aside, by rounding errors even.
+    # The scores on all data may have removed a sign, even by rounding errors.
     assert search.signs_in_force_.items() <= UP.items()
 
 
 def test_the_best_is_one_of_those_on_all_data(search):
     results = search.cv_results_
-    # The score of a small sample may be higher, but says nothing of all data.
+    # The score on a small sample may be higher, but is not comparable with all data.
     assert search.best_index_ >= 15
     assert search.best_score_ == results["mean_test_score"][15:].max()
     ranks = results["rank_test_score"]
@@ -81,7 +81,7 @@ def test_a_wrong_sign_is_found_out():
 
 
 def test_samples_that_disagree_are_reported(caplog, monkeypatch):
-    # As if any distance were too large.
+    # Any distance is too large.
     monkeypatch.setattr("skbayes.search.monotonicity.MAX_DISAGREEMENT", -1.0)
     search = make(n_iter=16).fit(X, y)
     assert "disagree strongly about 'quality' (0." in caplog.text
@@ -143,7 +143,7 @@ def test_without_known_signs_or_samples_it_is_said_or_tried_whole():
     space = {"quality": [0.1, 0.5, 0.9], "other": [0.0, 1.0]}
     search = make(n_iter=20).set_params(search_spaces=space).fit(X, y)
     assert len(search.trials_) == 6 and search.small_optimum_ is None
-    # Constant scores leave the signs alone.
+    # Constant scores do not change the signs.
     space = {"strategy": ["prior", "stratified"], "constant": (0, 1_000_000)}
     more = {"complexity": {"constant": 1}, "n_iter": 12, "n_subsets": 2, "cv": 2}
     search = HyperTuneSearchCV(DummyClassifier(random_state=0), space, **more)
@@ -153,7 +153,8 @@ def test_without_known_signs_or_samples_it_is_said_or_tried_whole():
 def test_what_is_known_is_about_all_data(search):
     with pytest.warns(UserWarning, match="15 without a comparable score"):
         warm = make(warm_start_from=search, n_iter=19).fit(X, y)
-    # Small samples are searched as without it; the best known comes first after that.
+    # Small samples are searched as without it; then the best known configuration comes
+    # first.
     assert summary(warm)[:15] == summary(search)[:15]
     assert warm.trials_[15].params == warm.small_optimum_
     assert warm.trials_[16].params == search.best_params_

@@ -58,7 +58,7 @@ class Backwards(BaseEstimator):
         (lightgbm.LGBMClassifier(), {"num_leaves": (2, 9)}, {"num_leaves": 1}),
         (NESTED, {"columns__both__svc__C": RANGE, "last__alpha": RANGE},
          {"columns__both__svc__C": 1, "last__alpha": -1}),
-        # A step that is chosen has the signs of what is chosen.
+        # A chosen step has the signs of the chosen estimator.
         (MODEL, {"model": Choice([(SVC(), {"model__C": RANGE}),
                                   (Ridge(), {"model__alpha": RANGE})])},
          {"model__C": 1, "model__alpha": -1}),
@@ -66,7 +66,7 @@ class Backwards(BaseEstimator):
                  {"model": [LogisticRegression()], "model__C": RANGE},
                  {"model": [SGDClassifier()], "model__alpha": RANGE}],
          {"model__C": 1, "model__alpha": -1}),
-        # Signs that differ between alternatives are none.
+        # Signs that differ between alternatives are dropped.
         (MODEL, [{"model": [Ridge()], "model__alpha": RANGE},
                  {"model": [Backwards()], "model__alpha": RANGE}], {}),
     ],

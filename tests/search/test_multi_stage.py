@@ -99,7 +99,7 @@ def test_a_stage_begins_with_the_best_of_the_one_before(fitted):
     best = max(of_stage(fewer, 0), key=lambda trial: trial.score)
     assert second[0].params == best.params
     assert second[0].expected_improvement is None
-    # One score is enough for the model.
+    # One score is sufficient for the model.
     assert second[1].expected_improvement is not None
 
 
@@ -138,7 +138,7 @@ def test_what_is_kept_of_the_winner():
     search = make(**kept).fit(X, y)
     assert [one.shape_fit_[0] for one in search.fold_estimators_] == [100] * 3
     assert np.mean(search.oof_predictions_ == y) == pytest.approx(search.best_score_)
-    # Of an earlier stage, fitted again on its subset.
+    # A trial of an earlier stage is fitted again on its subset.
     early = make(best_of="all_stages", refit=lambda results: 0, **kept).fit(X, y)
     assert [one.shape_fit_[0] for one in early.fold_estimators_] == [30] * 3
 
@@ -175,7 +175,7 @@ def test_multi_fidelity_predicts_better_where_stages_agree():
     for multi_fidelity in (False, True):
         search = sized(multi_fidelity=multi_fidelity, n_iter=14).fit(X, y)
         assert len(of_stage(search, 1)) == 4
-        # Without it, the model of a stage knows its own trials alone.
+        # Without it, the model of a stage only uses the stage's own trials.
         assert search.optimizer_.n_told == 4 or multi_fidelity
         grid = [{"quality": q} for q in np.linspace(0, 1, 20)]
         mean = search.optimizer_.predict(grid)[0]
@@ -236,7 +236,7 @@ def test_a_space_that_is_exhausted_ends_a_stage():
 def test_a_race_is_run_among_the_trials_of_a_stage():
     search = five_each(pruning=0.49, n_iter=[6, 6]).fit(X, y)
     second = of_stage(search, 1)
-    # Those of the first stage score far less, and would let every one pass.
+    # Scores of the first stage are much lower, so that no trial would be pruned.
     assert [trial.state for trial in second[:3]] == ["complete"] * 3
     assert any(trial.state == "pruned" for trial in second)
 
@@ -277,7 +277,7 @@ def test_a_timeout_lets_each_stage_have_its_first_trial(timeout, stages, fake_cl
     search = make({"quality": (0.6, 1.0)}, TakesTime(), **options).fit(X, y)
     np.testing.assert_array_equal(search.all_cv_results_["stage"], stages)
     assert search.stop_reason_ == "timeout"
-    # The best of each went on.
+    # The best trials of each stage were promoted.
     assert len({repr(t.params) for t in search.trials_}) == 1
 
 
@@ -329,7 +329,7 @@ def test_a_journal_goes_on_in_any_stage(ends, multi_fidelity, tmp_path):
     with pytest.raises(ValueError, match="settings: stages"):
         make(journal=path, stages=(0.5, 1.0), **kwargs).fit(X, y)
     search = make(journal=path, **kwargs).fit(X, y)
-    # More trials go on in the last stage.
+    # More trials are promoted to the last stage.
     more = make(journal=path, **{**kwargs, "n_iter": 20}).fit(X, y)
     assert [trial.stage for trial in more.trials_] == [0] * 10 + [1] * 5
     assert_same_tables(search.all_cv_results_, expected.all_cv_results_)
@@ -345,7 +345,7 @@ def test_a_warm_start_tries_the_best_known_first():
     assert [t.params for t in search.trials_[:2]] == [
         known.cv_results_["params"][i] for i in order
     ]
-    # And it is itself known by its last stage.
+    # Its own last stage is known, too.
     plain = small_search(SVC(), SPACE, n_iter=1, cv=3, warm_start_from=search)
     with pytest.warns(UserWarning, match="9 without a comparable score"):
         plain.fit(X, y)
@@ -401,7 +401,7 @@ def test_stage_correlation_is_that_of_the_scores():
     mean, _ = search.optimizers_[0].predict([t.params for t in second])
     expected = spearmanr(mean, [t.score for t in second])[0]
     assert row["model_correlation"] == pytest.approx(expected)
-    # Stages that agree wholly.
+    # Stages that agree completely.
     search = sized(n_promoted=5, n_iter=[6, 6]).fit(X, y)
     row = search.stage_correlation_.iloc[0]
     assert row["rank_correlation"] == pytest.approx(1.0)

@@ -73,7 +73,7 @@ def test_a_class_that_a_training_set_lacks(method, n_classes):
     assert got.shape == (len(labels), n_classes)
     np.testing.assert_array_equal(got[np.arange(len(labels)), labels], missing)
     if n_classes == 3:
-        # The two columns tell the same, from both sides.
+        # The two columns contain the same information.
         first = ours.fold_estimators_[0].decision_function(data[:10])
         np.testing.assert_array_equal(got[:10, 1:], np.c_[-first, first])
         return
@@ -115,13 +115,13 @@ def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
     heaviness = np.arange(150.0)
     ours.fit(X, y, heaviness=heaviness)
     assert Counting.n_fits == 3 * 3 + 1
-    # A journal keeps no estimators.
+    # A journal contains no estimators.
     ours.fit(X, y, heaviness=heaviness)
     assert Counting.n_fits == 3 * 3 + 1 + 3 + 1
     splits = StratifiedKFold(3).split(X, y)
     for fit, (train, _) in zip(ours.fold_estimators_, splits, strict=True):
         assert fit.quality == 0.3
-        # Fit parameters are cut along with the rows.
+        # Fit parameters are split like the rows.
         assert fit.total_ == train.sum()
 
 

@@ -125,7 +125,7 @@ def test_dev_texts():
     best = clone(search.best_estimator_).fit(TEXTS, LABELS)
     on_dev = best.score(*NEW)
     assert search.best_score_ == pytest.approx(on_dev, abs=1e-9)
-    # Trained on in the end, unless not wanted.
+    # The final model is trained on it, unless this is turned off.
     assert search.best_estimator_[0].n_documents_ == len(TEXTS) + len(NEW[0])
     unmerged = {"texts": NEW[0], "labels": NEW[1], "refit": False}
     apart = clone(search).set_params(dev=unmerged).fit(TEXTS, LABELS)
@@ -273,7 +273,7 @@ def test_clustering_without_labels():
 def test_extended_search_begins_with_what_is_known_to_be_good():
     search = _fitted(space="extended", n_iter=4, refit=False)
     assert _values(search, "analyzer") == ["word", "char", "word", "word"]
-    # As far as it is in the space.
+    # Only values inside of the space are used.
     search.set_params(search_spaces={"analyzer": ["char"]}).fit(TEXTS, LABELS)
     assert set(_values(search, "analyzer")) == {"char"}
     added = {"min_df": [1, 2], "class_weight": [None, "balanced"]}
@@ -452,7 +452,7 @@ def test_a_bare_installation_is_enough(bare, caplog):
     assert search.score(*NEW) > 0.8
     assert search.best_estimator_[-1].library_ == "scikit-learn"
     clone(search).fit(TEXTS, LABELS)
-    # What is missing is said once, with its remedy.
+    # A missing package is reported once, with a remedy.
     assert len(caplog.records) == 2
     assert all("skbayes[text]" in record.message for record in caplog.records)
 

@@ -63,7 +63,7 @@ def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_
 def test_costs_draw_the_trials_to_smaller_training_sets(search):
     free = make(tradeoff=0.0, n_iter=14).fit(X, y)
     dear = make(tradeoff=2.0, n_iter=14).fit(X, y)
-    # In the cost's own unit: what counts as 1 depends on what was tried.
+    # In the unit of the cost: the typical cost, 1, depends on the trials.
     cost, *others = (s.cv_results_["cost"].mean() for s in (dear, free, search))
     assert cost < min(others)
 
@@ -80,7 +80,7 @@ def test_it_finds_the_best_tradeoff(search):
 
 def test_all_tradeoffs():
     one, again = (make(all_tradeoffs=True, tradeoff=a).fit(X, y) for a in (0.1, 0.9))
-    # What is tried does not depend on what is chosen in the end.
+    # The trials do not depend on the final choice.
     assert _tried(one) == _tried(again)
     alphas = [one.optimizer_._alpha(n) for n in range(200)]
     assert 0.001 <= min(alphas) < 0.0015 and 0.7 < max(alphas) <= 1
@@ -274,7 +274,7 @@ def test_trials_of_a_size_see_the_same_rows_and_smaller_ones_are_nested():
 def test_one_size_is_the_plain_search():
     found = make(train_sizes=[1.0], tradeoff=0.0, n_iter=2).fit(X, y)
     plain = small_search(Priced(), SPACE, initial_points=3).fit(X, y)
-    # The same but for a column of one value.
+    # The same except for a constant column.
     assert found.cv_results_["param_x"][0] == plain.cv_results_["param_x"][0]
     assert found.best_train_fraction_ == 1.0
     assert len(found.best_estimator_.rows_) == N

@@ -271,7 +271,7 @@ def test_integers_for_a_real_number(estimator, notation, remedy):
         (RandomForestRegressor(), {"max_features": (1, 4)}),
         (TfidfVectorizer(), {"max_df": (10, 20)}),
         (Foreign(), {"depth": (1, 3)}),
-        # One right value is enough.
+        # One valid value is sufficient.
         (SVC(), {"C": (-2.0, 2.0), "kernel": ["rfb", "rbf"], "degree": Integer(1, 9)}),
         (SVC(), {"tol": stats.norm(0, 1), "gamma": Categorical(["scale", 0.1, "x"])}),
         (SVC(), {"C": Real(1e-9, 1e9, "log-uniform"), "class_weight": [None, {0: 2}]}),

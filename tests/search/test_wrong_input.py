@@ -97,7 +97,7 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
         (search_of(kind=MultiStageSearchCV, n_iter=None), r"'n_iter' .*\(30, 10\)"),
         (search_of(n_jobs=0), "n_jobs must be .* -1 for all"),
         (search_of(n_jobs=1.5), "'n_jobs' .* -1 for all"),
-        # Exchanged arguments.
+        # Arguments in the wrong order.
         (BayesSearchCV(SPACE, SVC()), r"BayesSearchCV\(estimator, search_spaces\)"),
         (BayesSearchCV(models(X, y)), r"^Unpack .*BayesSearchCV\(\*models\(X, y\)"),
         # Rules of the refit.

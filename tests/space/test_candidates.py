@@ -148,7 +148,7 @@ def test_more_are_found_near_one_that_is_allowed(few_draws, a, b, width):
             found.add(row)
         drawn.append(found.draw(np.random.default_rng(0)))
         assert np.all(found.filter_new(drawn[-1]))
-    # The order in which they became known makes no difference.
+    # The order in which they became known has no effect.
     np.testing.assert_array_equal(*drawn)
 
 

@@ -39,7 +39,7 @@ HALVES = [
     stats.rv_discrete(values=(values, [0.2, 0.5, 0.3]))()
     for values in ([1, 1.5, 2], [1, 1.2, 1.5])
 ]
-# Their quantiles crowd where doubles are coarse.
+# Their quantiles are dense where doubles are coarse.
 COARSE = [
     stats.beta(0.01, 0.01),
     stats.beta(1.0, 0.2),
@@ -107,13 +107,13 @@ def test_a_discrete_distribution_has_a_position_for_each_likely_value(frozen):
     assert 0.0 < grid[0] and grid[-1] < 1.0
     atoms = dimension.decode(grid)
     np.testing.assert_array_equal(dimension.encode(atoms), grid)
-    # The oracle: the probabilities of all whole numbers about the values.
+    # Reference: the probabilities of all whole numbers near the values.
     numbers = np.arange(atoms[0] - 50, atoms[-1] + 51)
     masses = frozen.pmf(numbers)
     own = np.isin(numbers, atoms)
     assert set(atoms) <= set(numbers[masses > 0].tolist())
     assert masses[~own].sum() < 2.5 * 2.0**-20
-    # Nothing is left out between two values but what has no probability.
+    # Only numbers without probability are left out between two values.
     inner = (numbers > atoms[0]) & (numbers < atoms[-1])
     assert np.all(masses[inner & ~own] == 0.0)
 

@@ -91,7 +91,7 @@ def test_different_objects_of_one_class_are_different_options():
     assert len(dimension.values) == 8 and len(dimension.repeated) == 2
     assert dimension.repeated[0] is options[0]
     assert [dimension.index(option) for option in options] == list(range(6))
-    # A copy may stand for either of two that are alike.
+    # A copy may represent either of two equal options.
     assert dimension.index(copy.deepcopy(options[4])) == 3
     again = pickle.loads(pickle.dumps(dimension))
     assert [again.index(own) for own in again.values] == list(range(8))

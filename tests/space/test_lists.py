@@ -55,7 +55,7 @@ def test_long_lists_are_not_compared_in_pairs(kind, make):
     dimension = kind(options)
     assert dimension.encode([make(number) for number in range(1000)]).shape == (1000,)
     assert Counted.comparisons <= 10 * len(options)
-    # Tuples are distinguished by what they hold.
+    # Tuples are distinguished by their elements.
     options = [(CountedStr(number), (number, math.nan)) for number in range(300)]
     Counted.comparisons = 0
     dimension = Categorical(options)
@@ -119,7 +119,7 @@ def test_arrays_and_estimators_may_be_options():
     assert dimension.index(np.array([1.0, 2.0])) == 0
     assert dimension.index(pickle.loads(pickle.dumps(svc))) == 1
     assert dimension.index(float("nan")) == 3
-    # Options are distinguished by type, and one that was changed is still known.
+    # Options are distinguished by type, and a modified option is still known.
     changed = [1]
     dimension = Categorical([1, 1.0, True, "1", None, (1,), changed])
     assert [dimension.index(value) for value in dimension.values] == list(range(7))

@@ -55,7 +55,7 @@ def test_log_densities_add_up_over_active_columns():
         total += one
     both = OptimumPrior(SPACE, DENSITIES)
     np.testing.assert_allclose(both.log_density(X), total, atol=1e-12)
-    # A column more, as that of the size of a training set, is ignored.
+    # An additional column, such as the size of a training set, is ignored.
     wider = np.hstack([X, np.ones((len(X), 1))])
     np.testing.assert_array_equal(both.log_density(wider), both.log_density(X))
 

@@ -350,7 +350,7 @@ def test_overlapping_dicts_are_compared_with_earlier_ones_only():
     cells = space.decode(space.enumerate(np.arange(18)))
     rows = space.encode(cells)
     np.testing.assert_array_equal(space.enumerate(np.arange(18)), rows)
-    # The first dict that has a value stands for it.
+    # A value is encoded with the first dict that contains it.
     first = [0, 0, 0, 1, 2, 3, 4, 5]
     places = space.columns[0].dimension.place(
         space.encode([{"a": a} for a in range(8)])[:, 0]

@@ -117,7 +117,7 @@ def test_gradients_agree_with_finite_differences(name):
         ahead, behind = (model.predict(X[12:] + sign * step) for sign in (1, -1))
         for slope, after, before in zip((d_mean, d_sd), ahead, behind, strict=True):
             numeric = (after - before) / 2e-6
-            # Where a column is inactive there is nothing to move.
+            # Inactive columns cannot move.
             active = ~np.isnan(X[12:, column])
             np.testing.assert_allclose(
                 slope[:, active, column], numeric[:, active], rtol=1e-4, atol=1e-5
@@ -153,7 +153,7 @@ def test_inputs_are_not_modified_and_copies_are_alike(name):
     kept = X.copy(), y.copy()
     fitted = model.fit(X[:12], y[:12]).condition(X[12:14])
     twins = [pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)]
-    # What was fitted before does not matter.
+    # Earlier fits have no effect.
     for used in (made(name)[0], made(name)[0].fit(X, y)):
         twins.append(used.fit(X[:12], y[:12]).condition(X[12:14]))
     for array, original in zip((X, y), kept, strict=True):

@@ -38,7 +38,7 @@ def test_it_is_the_surrogate_with_one_more_column():
     np.testing.assert_allclose(
         pending.predict(NEW)[1], expected.predict(with_column(NEW, 1.0))[1]
     )
-    # The model itself knows of nothing pending.
+    # The model itself has no pending configurations.
     np.testing.assert_allclose(
         wrapped.predict(NEW)[1], plain.predict(with_column(NEW, 1.0))[1]
     )

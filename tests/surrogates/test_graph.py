@@ -42,7 +42,7 @@ def test_edges_join_the_nearest_and_are_about_a_seventh():
     np.testing.assert_array_equal(graph.W, graph.W.T)
     assert not np.any(np.diagonal(graph.W))
     np.testing.assert_allclose(graph.W[joined], np.exp(-0.5 * distance[joined] ** 2))
-    # k, as the one row tells that is nobody else's neighbor but its own.
+    # k is determined from the row that is a neighbor of no other row.
     k = min(joined.sum(axis=1))
     for own, row in zip(joined, distance, strict=True):
         assert own[np.argsort(row)[1 : k + 1]].all()
@@ -112,7 +112,7 @@ def test_a_component_without_a_label_gets_the_mean():
     harmonic.label(own[:2].tolist())
     f = harmonic.values(np.array([1.0, 4.0]))
     np.testing.assert_array_equal(f[other], 2.5)
-    # One label there decides all of it.
+    # One label determines the whole component.
     np.testing.assert_array_equal(harmonic.influence()[other], len(other))
     harmonic.label([int(other[0])])
     f = harmonic.values(np.array([1.0, 4.0, -7.0]))
@@ -148,7 +148,7 @@ def test_resistances_are_those_of_a_random_walk():
     resistance = graph.resistance(b)
     assert 1.0 / (graph.W[b].sum() * resistance[j]) == pytest.approx(escape)
     assert resistance[b] == 0.0
-    # Another component is out of reach.
+    # A label has no effect on another component.
     graph = two_islands()
     own, other = graph.components
     assert np.all(np.isinf(graph.resistance(int(own[0]))[other]))

@@ -26,7 +26,7 @@ def test_bandwidths_by_hand():
     # Neighbors of 0.2: 0 and 0.5; of 0.5: 0.2 and 0.6; of 0.6: 0.5 and 1.
     sd = bandwidths(np.array([0.5, 0.2, 0.6]))
     np.testing.assert_allclose(sd, [0.3, 0.3, 0.4])
-    # Two at one place count as one: both look to 0 and to 0.9.
+    # Two trials at one position count as one: their neighbors are 0 and 0.9.
     np.testing.assert_allclose(bandwidths(np.array([0.3, 0.3, 0.9])), [0.6, 0.6, 0.6])
     close = np.linspace(0, 1, 1001)
     np.testing.assert_array_equal(bandwidths(close), 0.01)
@@ -92,7 +92,7 @@ def test_a_density_on_a_grid_by_hand():
     grid = np.array([0.0, 0.2, 1.0])
     prior = np.array([0.5, 0.25, 0.25])
     density = GridDensity(np.array([0.2, 1.0]), grid, prior, prior_weight=3.0)
-    # Cells end half way to the next value, and reach as far beyond the last ones.
+    # Cells end halfway to the next value, and extend equally far beyond the last ones.
     edges = [-0.1, 0.1, 0.6, 1.4]
     weights = 3.0 * prior
     for x, sd in ((0.2, 0.8), (1.0, 0.8)):

@@ -163,7 +163,7 @@ def test_minimizes_the_objective(loss, penalty, penalize, two_classes, library):
     signs = np.where(y == "yes", 1, -1)
     args = (X, signs, loss, penalty, 0.05, penalize)
     found = np.append(model.coef_, model.intercept_)
-    # Polished from there and started elsewhere, a general minimizer gets no lower.
+    # A general minimizer finds no lower value, from the solution or from other starts.
     for start in (found, np.zeros(len(found))):
         best = optimize.minimize(
             _objective, start, args, method="Powell", options={"ftol": 1e-12}

@@ -38,8 +38,8 @@ TEXTS = [
 ALPHABET = "aAbBé ı\t\n  ,.'0129_İßΣ中\ud800"
 
 
-# Those of scikit-learn's checks that come without numbers for data; the others it does
-# not run on what takes texts.
+# scikit-learn's checks without numeric data; it skips the others for estimators of
+# texts.
 CHECKS = [
     "check_do_not_raise_errors_in_init_or_set_params",
     "check_estimator_cloneable",
@@ -198,7 +198,7 @@ def test_stems_are_counted_together():
     names = vectorizer.get_feature_names_out().tolist()
     assert names == ["run", "runner"]
     assert matrix.toarray().tolist() == [[1, 1], [1, 0]]
-    # What is stemmed to something known is known.
+    # A word is known if its stem is known.
     assert vectorizer.transform(["runs running"]).toarray().tolist() == [[2, 0]]
 
 

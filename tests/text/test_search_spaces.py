@@ -48,7 +48,7 @@ def test_the_papers_space():
     assert corners in space
     assert {**corners, "vectorizer__ngram_range": (3, 2)} not in space
     assert {**corners, "classifier__tol": 0.2} not in space
-    # What is not about the order is one parameter for all branches.
+    # Parameters other than the n-gram range are shared by all branches.
     names = [column.name for column in space.columns]
     assert names.count("classifier__C") == 1
     assert names.count("vectorizer__ngram_range") == 3

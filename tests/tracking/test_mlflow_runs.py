@@ -243,7 +243,7 @@ def test_nothing_is_logged_where_mlflow_logs_nothing(autolog, state):
     autolog.autologging.options = {"disable": state == "off"}
     search().fit(X, y)
     assert not autolog.runs
-    # Not switched on again within a block that has switched it off.
+    # It is not turned on again within a block that turned it off.
     assert autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED == (state == "disabled")
 
 

@@ -65,7 +65,7 @@ def test_a_journal_is_exported_while_it_grows(tmp_path, space):
     assert found["C"] == kinds.FloatDistribution(1e-3, 1e3, log=True)
     assert found["kernel"] == kinds.CategoricalDistribution(["rbf", "linear"])
     assert study.trials[0].params["clf"] == "SVC()"
-    # What a parameter of another branch is worth is not known.
+    # The value of a parameter of another branch is unknown.
     assert "gamma" in found and "gamma" not in study.trials[1].params
 
 

@@ -221,7 +221,7 @@ def test_every_backend_hands_the_data_over_until_it_is_stopped(kind):
         with handle.room():
             assert not handle.stopped()
         transfer.stop()
-        # Data that are sent by value cannot be told to stop.
+        # Fits whose data are sent by value cannot be stopped.
         assert handle.stopped() == (kind is not Backend)
 
 
@@ -244,7 +244,7 @@ def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
         values = got.X.to_numpy() if isinstance(X, pd.DataFrame) else got.X
         assert not values.flags.writeable
         assert got.y.flags.writeable
-        # Nothing large went into the pickle, of which each worker has a copy.
+        # The pickle, which each worker copies, contains no large objects.
         size = (Path(transfer.handle.folder) / "job").stat().st_size
         assert size - transfer.handle.n_shared < 5000
 
@@ -257,7 +257,7 @@ def test_a_worker_maps_the_data_once():
         first = arrived(transfer.handle)
         again = pickle.loads(pickle.dumps(transfer.handle)).load()
         assert again is first
-        # What belongs to an earlier search is dropped.
+        # The job of an earlier search is dropped.
         assert other.handle.load().X[0, 0] == 1
         assert len(backends._loaded) == 1
 

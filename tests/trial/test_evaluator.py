@@ -81,7 +81,7 @@ def test_scores_are_those_of_cross_val_score():
     assert trial.error is None
     assert not trial.stop_requested
     assert trial.duration >= trial.fit_times.max()
-    # The estimator is left alone.
+    # The estimator is not changed.
     assert model.C == 1.0 and not hasattr(model, "support_")
 
 
@@ -119,7 +119,7 @@ class Workers:
     "n_workers, seconds, limit, n_run",
     [
         (1, [1, 1, 1, 1, 1], 5, 5),
-        (1, [1, 1, 1, 1, 1], 2, 3),  # as much as the limit is not too much
+        (1, [1, 1, 1, 1, 1], 2, 3),  # a size equal to the limit is allowed
         (1, [1, 1, 1, 1, 1], 1.9, 2),
         (1, [9, 1, 1, 1, 1], 1, 1),
         (2, [1, 1, 1, 1, 1], 1.5, 4),
@@ -173,7 +173,7 @@ def test_a_race_prunes_a_trial_without_a_chance():
         assert pruned.state == "pruned"
         assert [fold.is_fitted for fold in pruned.folds] == list(np.arange(3) == place)
         assert pruned.noise > 0
-        # It is compared on the split that both saw.
+        # It is compared on the split that both used.
         shift = pruned.folds[place].test_scores["score"] - best[place]
         assert pruned.score == pytest.approx(np.mean(best) + shift)
     good = trial_of(plan, 7, {"C": 1.0})

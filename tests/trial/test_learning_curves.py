@@ -54,7 +54,7 @@ def test_the_grid_ends_at_the_cap_and_steps_are_ten_percent(cap):
         ([[0.0, 1.0, 0.9], [0.0, 0.1, 0.9]], 2),
         # No fold is read past the end of the shortest.
         ([[0.1, 0.2], [0.1, 0.2, 5.0]], 1),
-        # Of equal scores, the fewest rounds.
+        # Equal scores select the fewest rounds.
         ([[0.1, 0.5, 0.5, 0.5]] * 3, 1),
     ],
 )
@@ -129,7 +129,7 @@ def test_the_score_of_the_most_frequent_class_is_no_stall():
     assert not any(has_stalled(flat[:n], grid) for n in range(1, len(grid) + 1))
     flat[grid > 200] += 1e-3 * np.log(grid[grid > 200])
     assert not has_stalled(flat[grid <= 300], grid)
-    # Worse than the start: the fit has a hundred rounds from where it left.
+    # The scores are worse than at the start: the fit has a hundred more rounds.
     flat[grid > 200] = 0.6
     assert not has_stalled(flat[grid <= 290], grid)
     assert has_stalled(flat[grid <= 320], grid)

@@ -84,7 +84,7 @@ def test_size_is_that_of_the_pickle_wherever_it_was_fitted(model):
     here = fit(*parts)
     n_bytes = len(pickle.dumps(here, protocol=5))
     assert model_size(here) == pytest.approx(n_bytes, rel=0.1)
-    # In another process, what is one object here are two that are equal.
+    # One object in this process is two equal objects in another process.
     there = fit(*[pickle.loads(pickle.dumps(part, protocol=5)) for part in parts])
     assert model_size(there) == model_size(here)
 

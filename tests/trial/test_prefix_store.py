@@ -42,7 +42,7 @@ def test_arrays_are_made_once(store):
     }
     with pytest.raises(AssertionError, match="made again"):
         store.arrays("one", _never)
-    # What makes arrays may ask for others.
+    # A function that makes arrays may request others.
     store.arrays("one", lambda: store.arrays("inner", lambda: made))
     for again in (store, pickle.loads(pickle.dumps(store))):
         found = again.arrays("one", _never)
@@ -225,7 +225,7 @@ def test_a_warning_tells_of_what_was_made_again(
 ):
     with temporary_store(str(tmp_path), 4000) as store:
         _put_twice(store, size)
-    # What was removed and is not needed again is no reason to warn.
+    # Removed values that are not needed again cause no warning.
     with temporary_store(str(tmp_path), 20_000) as store:
         for i in range(10):
             store.save(str(i), np.zeros(1000))
@@ -316,6 +316,6 @@ def test_fits_that_waited_for_a_failed_one_run_at_the_same_time(store):
     for thread in threads:
         thread.join(600.0)
     assert not begun.broken
-    with store.turn("one"), store.turn("one"):  # nobody waits for what is not stored
+    with store.turn("one"), store.turn("one"):  # an unstored value blocks nobody
         store.save("one", 1)
     assert store.load("one") == 1

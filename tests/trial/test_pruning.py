@@ -28,7 +28,7 @@ def test_scores_without_variance():
     race = Race([[0.5, 0.5]] * 3)
     assert race.chance([0.5]) == 1.0
     assert race.chance([0.4]) == 0.0
-    # Trials that agree do not make sure.
+    # Trials that agree do not make the choice certain.
     race = Race([[0.99, 0.97, 0.99]] * 4)
     assert 0.02 < race.chance([0.98]) < 0.5
     assert race.chance([0.33]) < 0.01

@@ -87,7 +87,7 @@ def test_a_trial_of_an_older_pickle_does_not_say_when_it_began():
     loaded = pickle.loads(pickle.dumps(old))
     assert "started" not in loaded.__dict__
     assert loaded.started is None
-    # The time is no part of what a trial is.
+    # Trials with different times can be equal.
     assert loaded == old == trial(0, 1.0, started=2.0)
     with pytest.raises(FrozenInstanceError):
         loaded.score = 2.0

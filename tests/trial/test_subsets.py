@@ -65,7 +65,7 @@ def test_each_class_has_its_share(counts, size, seed):
     subsets = Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
     chosen = subsets.rows(0, train, Fidelity(train_size=size))
     found = np.bincount(labels[chosen], minlength=len(counts))
-    # The first of each class comes first, which costs the others.
+    # The first row of each class comes first, at the expense of other rows.
     due = np.array(counts) * n_rows / len(labels)
     assert np.all(found >= 1)
     assert np.all(np.abs(found - due) <= len(counts))

@@ -49,7 +49,7 @@ def test_a_pickle_without_a_version_says_so():
         Optimizer.__new__(Optimizer).__setstate__(state)
 
 
-# Each is found missing by whatever imports it.
+# Each import of it fails.
 DEPLOYED = """
 import pickle, sys
 

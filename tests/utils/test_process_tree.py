@@ -54,7 +54,7 @@ def test_children_are_ended_with_their_parent(family):
     assert memory.exceeds(1) is None
     assert process.returncode == -9
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
-    end_tree(process)  # once more changes nothing
+    end_tree(process)  # a second call has no effect
 
 
 def test_where_details_are_denied_shared_pages_count_twice(family, monkeypatch):

@@ -61,7 +61,7 @@ def test_an_interrupt_ends_the_search_with_the_finished_trials(at, n_finished):
     with pytest.warns(UserWarning, match=f"interrupted.* {n_finished} finished"):
         search.fit(X, y)
     assert search.stop_reason_ == "interrupted"
-    # The interrupted trial is neither told nor recorded.
+    # The interrupted trial is neither observed nor recorded.
     assert len(search.trials_) == search.optimizer_.n_told == n_finished
     assert search.predict(X).shape == (150,)
     whole = search_of().fit(X, y)
@@ -204,7 +204,8 @@ def start_search(folder):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Where the tests run in the background, interrupts are ignored from birth on.
+        # If the tests run in the background, processes ignore interrupts from the
+        # start.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         env=environment(JOBLIB_TEMP_FOLDER=str(folder)),
     )
@@ -249,7 +250,7 @@ def test_ctrl_c_from_a_terminal(tmp_path):
     assert (reason, n_predicted) == ("interrupted", "150")
     n_asked = len(re.findall(r"^trial \d+ started", err, re.MULTILINE))
     assert 2 <= int(n_told) <= n_asked < 99
-    # Of the trials in flight, folds that had not begun were not run.
+    # Folds of trials in flight that had not begun were not run.
     assert n_marks(tmp_path, "begun") < 8 * n_asked
     assert not list(tmp_path.glob("skbayes*"))
 
@@ -261,11 +262,11 @@ def test_a_second_ctrl_c_passes_on_at_once(tmp_path):
     (tmp_path / "slowly").touch()
     wait_until(lambda: n_marks(tmp_path, "slow") > 0)
     os.kill(process.pid, signal.SIGINT)
-    # The first is heard when what keeps other fits from beginning is there.
+    # The first interrupt is handled when the marker that stops other fits exists.
     wait_until(lambda: list(tmp_path.glob("skbayes*/stop")))
     os.kill(process.pid, signal.SIGINT)
     _, err = finish(process)
     assert process.returncode != 0
-    # Whatever loky says about the end of its workers.
+    # Ignore loky's messages about the end of its workers.
     assert "\nKeyboardInterrupt\n" in err
     assert not list(tmp_path.glob("skbayes*"))

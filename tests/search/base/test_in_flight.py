@@ -93,7 +93,7 @@ def assert_same_search(a, b):
 def test_trials_in_flight_are_proposed_without_each_other(reference):
     alone = smooth(pre_dispatch=1).fit(X, y).cv_results_["params"]
     tried = reference.cv_results_["params"]
-    # The design does not depend on results; what follows does.
+    # The design does not depend on results, but later trials do.
     assert tried[:3] == alone[:3]
     assert tried[3:] != alone[3:]
     assert reference.n_points_ == 4
@@ -221,7 +221,7 @@ def test_configuration_and_routing_reach_every_fit(backend):
         got = clone(search).fit(X, y, sample_weight=weights)
         with joblib.parallel_config("sequential"):
             alone = search.set_params(pre_dispatch=1).fit(X, y, sample_weight=weights)
-    # Of a finite space all is tried, in the same order.
+    # All configurations of a finite space are tried, in the same order.
     assert_same_tables(got.cv_results_, alone.cv_results_)
     assert len(np.unique(got.cv_results_["mean_test_score"])) > 2
 
@@ -247,7 +247,7 @@ def test_never_more_fits_at_once_than_workers(backend, tmp_path, temp_folder):
     n_workers = {"sequential": 1, "dask": 4}.get(backend, 2)
     most = max(trial.scores["score"].max() for trial in search.trials_)
     assert most <= n_workers
-    # They do run side by side.
+    # The trials run in parallel.
     assert most > 1 or backend == "sequential"
     assert left_over(temp_folder) == []
 
@@ -273,7 +273,7 @@ def test_what_the_fits_do_not_need_stays_at_home(reference):
 
 
 def test_linear_algebra_is_bounded_in_processes(monkeypatch):
-    # Or the workers would inherit the tests' own limit, also through their server.
+    # Otherwise, the workers would inherit the tests' limit, also through their server.
     monkeypatch.setattr(context, "_DEFAULT_START_METHOD", None)
     get_reusable_executor(max_workers=2).shutdown(wait=True)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -310,9 +310,9 @@ def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder, monke
         raise AttributeError("the pool is gone")
 
     if where == "loky":
-        # An error of the cleanup after a death is that death.
+        # An error of the cleanup after a crash counts as the crash.
         monkeypatch.setattr(MemmappingExecutor, "terminate", stumble)
-    # The third of the four that are in flight at first.
+    # The third of the first four trials in flight.
     fatal = restless().fit(X, y).trials_[2].params["quality"]
     expected = with_failures(restless(Fatal(fatal=fatal)))
     with workers(where, request):
@@ -375,6 +375,6 @@ def test_an_error_is_raised_when_those_in_flight_have_ended(temp_folder):
         assert not hasattr(search, "cv_results_")
         with pytest.raises(RuntimeError, match="Intricate: 1 and 2"):
             restless(RaisesIntricate(), error_score="raise").fit(X, y)
-        # Nothing is left broken behind.
+        # The workers are usable afterwards.
         assert len(restless(n_iter=2, pre_dispatch=2).fit(X, y).trials_) == 2
     assert left_over(temp_folder) == []

@@ -203,13 +203,13 @@ def kill_at_random(program, path, n_points, n_jobs, n_kills, seconds):
         time.sleep(rng.random() * seconds)
         try:
             os.killpg(child, signal.SIGKILL)
-        except ProcessLookupError:  # not born yet, or ended
+        except ProcessLookupError:  # not started yet, or ended
             pass
         n_killed += int(program.stdout.readline()) == signal.SIGKILL
         if path.exists() and path.stat().st_size:
             frame = load_history(path)
             now = dict(zip(frame["number"], frame["finished"], strict=True))
-            # Nothing finished is lost, or made again.
+            # No finished trial is lost or repeated.
             for number, when in finished.items():
                 assert now[number] == when
             finished = {n: when for n, when in now.items() if when == when}

@@ -39,7 +39,7 @@ def fine(source, **more):
 def test_coarse_grid_then_fine_search(grid):
     with pytest.warns(UserWarning, match=OUTSIDE):
         search = fine(grid).fit(X, y)
-    # The best that is known comes first; then the model decides.
+    # The best known configuration comes first; then the model decides.
     assert search.cv_results_["params"][0] == grid.best_params_
     assert search.best_score_ >= grid.best_score_
     assert search.trials_[0].expected_improvement is None
@@ -142,7 +142,7 @@ def test_failures_and_times_of_a_study_are_learned(grid):
     source = study(grid)
     for number, trial in enumerate(source.trials):
         trial.duration = timedelta(seconds=100.0 + number)
-    # Of what failed there is no score.
+    # Failed trials have no score.
     source.trials[3].state.name = "FAIL"
     learned = []
 

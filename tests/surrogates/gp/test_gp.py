@@ -58,7 +58,8 @@ def test_known_variances_explain_what_would_be_learned_as_noise():
     model = GaussianProcess(n_samples=0)
     learned = []
     for known in (None, noise):
-        # The same model: what is learned from one noise is not kept for another.
+        # The same model: hyper-parameters learned with one noise are not reused for
+        # another.
         model.fit(X, noisy, noise=known)
         learned.append(np.exp(model.thetas_[0, -1]) * noisy.var())
     assert learned[1] < 0.2 < 1.0 < learned[0]
@@ -73,7 +74,7 @@ def test_a_score_that_is_nothing_but_noise_is_ignored(scale, variance):
     X, y, rng = make_data(15)
     candidates = rng.random((5, 4))
     mean, sd = GaussianProcess(n_samples=0).fit(X, scale * y).predict(candidates)
-    # Told at the mean of the others, so that only its variance matters.
+    # Its score is the mean of the others, so that only its variance has an effect.
     with_it = GaussianProcess(n_samples=0).fit(
         np.vstack([X, candidates[:1]]),
         scale * np.append(y, winsorize_low(y).mean()),

@@ -273,7 +273,7 @@ def make_posterior(n=15, D=3, kernel="matern52", seed=0, extra=None):
     return X, LogPosterior(differences, y, KERNELS[kernel], extra)
 
 
-# Known variances of 15 outputs: none, some, more than all else.
+# Known variances of 15 outputs: none, some, larger than all other variances.
 EXTRA = np.repeat([0.0, 0.01, 0.5, 2.0, 1e4], 3)
 
 

@@ -94,7 +94,7 @@ def by_rejection(model, X, y, candidates, n_draws=300_000):
 @kernels
 @pytest.mark.parametrize(
     ("D", "n", "n_points", "seed", "in_mean", "in_sd"),
-    # In one dimension with one sign nothing but the sampling error is left.
+    # In one dimension with one sign, only the sampling error remains.
     [(1, 6, 1, 3, None, None), (1, 5, 4, 1, 0.05, 0.05), (2, 6, 8, 1, 0.15, 0.25)],
 )
 def test_it_agrees_with_rejection_sampling(

@@ -27,8 +27,7 @@ def make_data(n=12, seed=0):
 def test_the_floor_is_that_of_the_model_that_predicts():
     X, y, _ = make_data()
     y[0] -= 100.0
-    # One of every four fits leaves out the signs; the others compress all
-    # scores.
+    # One of four fits omits the signs; the others compress all scores.
     plain, signed = make().fit(X[:11], y[:11]), make().fit(X, y)
     assert plain.looks_without_signs_ and not signed.looks_without_signs_
     assert plain.floor_ == pytest.approx(np.min(winsorize_low(y[:11])))

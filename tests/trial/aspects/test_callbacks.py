@@ -98,7 +98,7 @@ def test_k1_k2_k3_the_tree_in_words(recorder):
     assert hooks.count("setup") == hooks.count("teardown") == 1
     assert hooks[0] == "setup" and hooks[-1] == "teardown"
     assert not hasattr(search, "_callback_fit_ctx")
-    # Every hook gets the search itself, and the tasks carry the weights.
+    # Every hook receives the search itself, and the tasks contain the weights.
     assert all(estimator is search for *_, estimator in recorder.events)
     assert {len(w) for w in recorder.weights["candidate-split-evaluation"]} == {75}
     for w in recorder.weights["refit-with-best-params"] + recorder.weights["fit"]:
@@ -145,7 +145,7 @@ def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs, monkeypatch):
     monkeypatch.setattr(compat.EvaluationTask, "__getstate__", measured)
     search.fit(X, y)
     assert len(sizes) == (12 if n_jobs else 0)
-    # As many tasks as there were: each is as small as the first.
+    # The size does not grow with the number of tasks.
     assert not sizes or max(sizes) < 1.2 * min(sizes)
 
 

@@ -104,12 +104,12 @@ def test_every_search_keeps_its_constraints(kind):
     if any(trial.feasible for trial in found.trials_ if trial.stage == last):
         assert results["feasible"][found.best_index_]
     assert all(trial.violation is not None for trial in found.trials_)
-    # Without constraints nothing is measured.
+    # Without constraints, no outcome is measured.
     plain = every_search.fitted(kind)
     assert all(trial.violation is None for trial in plain.trials_)
     assert all("outcomes" not in fold.extras for fold in plain.trials_.folds)
     assert not any("constraint" in name for name in plain.cv_results_)
-    # What is never measured does not end the search.
+    # Outcomes that are never measured do not end the search.
     never = {"a": (_no_number, "<= 2")}
     found = make(kind, constraints=never, n_iter=6)
     with pytest.warns(UserWarning, match="a is nan"):

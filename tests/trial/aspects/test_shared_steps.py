@@ -157,7 +157,7 @@ UNION = FeatureUnion([("k", SelectKBest(k=1)), ("scaled", CountingScaler())])
         ([PCA(2), COUNTED], SPACE, 4, 1),
         ([SelectKBest(partial(mutual_info_classif, random_state=0), k=2), COUNTED],
          SPACE, 4, 1),
-        # Each time after a draw.
+        # It is fitted each time after a draw.
         ([PCA(2, svd_solver="randomized"), COUNTED], SPACE, 4, 4),
         ([TargetEncoder(), COUNTED], SPACE, 4, 4),
         ([PCA(2, random_state=np.random.RandomState(0)), COUNTED], SPACE, 4, 4),
@@ -270,7 +270,7 @@ FOREST = SelectFromModel(RandomForestClassifier(5, random_state=0))
         (1, lambda X: np.asfortranarray(with_gaps(X)), [KNNImputer(n_neighbors=2)]),
         (1, with_gaps, [FunctionTransformer(np.nan_to_num), SimpleImputer()]),
         (1, sparse.csr_matrix, [FunctionTransformer(_presence, accept_sparse=True)]),
-        # Those that write into their input, after a shared or a random one.
+        # Steps that write into their input, after a shared or a random step.
         (1, np.copy, [StandardScaler(), WritingStep()]),
         (1, np.copy, [StandardScaler(), PCA(3, random_state=None), WritingStep()]),
         (0, np.copy, [StandardScaler(), PCA(2), StandardScaler(copy=False)]),
@@ -478,7 +478,7 @@ def test_a_resumed_search_goes_on(iris, tmp_path):
     search(estimator, n_iter=3, journal=path).fit(*iris)
     resumed = search(estimator, n_iter=6, journal=path).fit(*iris)
     assert_same_scores(whole, resumed)
-    # The store of the first fit is gone.
+    # The store of the first fit was removed.
     shared = shared_times(resumed) > 0.0
     assert shared.tolist() == [False, True, True, False, True, True]
 
@@ -529,7 +529,7 @@ def test_fitted_steps_are_loaded_if_something_looks_at_them(
 def test_only_the_last_output_of_the_test_rows_is_loaded(iris, loaded):
     steps = [StandardScaler(), MinMaxScaler(), SelectKBest(k=2)]
     assert_as_plain(pipeline(*steps), *iris)
-    # The first fit of a fold looks for it in vain.
+    # The first fit of a fold does not find it.
     assert loaded.count("test") == N_FOLDS * N_ITER
 
 

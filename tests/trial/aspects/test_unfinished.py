@@ -55,7 +55,7 @@ def test_trials_without_a_chance_are_pruned(found):
         assert np.isfinite(trial.score)
         unfitted = [not fold.is_fitted for fold in trial.folds]
         np.testing.assert_array_equal(np.isnan(trial.scores["score"]), unfitted)
-        # What the first folds predict is no better than the best.
+        # The prediction from the first folds does not exceed the best.
         assert trial.score <= found.best_score_
     plain = small_search(SVC(), {"C": [1.0]}).fit(X, y)
     assert "state" not in plain.cv_results_

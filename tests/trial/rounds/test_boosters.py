@@ -128,7 +128,7 @@ def test_predictions_after_a_round_are_those_of_a_fit_with_as_many(make):
     "kind", [GradientBoostingClassifier, HistGradientBoostingClassifier]
 )
 def test_classes_of_equal_probability_are_those_of_the_estimator(kind):
-    # The feature says nothing of the classes, which are equally frequent.
+    # The feature does not depend on the classes, which are equally frequent.
     X, y = np.tile([[0.0], [0.0], [1.0], [1.0]], (20, 1)), np.tile([0, 1], 40)
     model = kind(random_state=0)
     expected = clone(model).set_params(**round_params(model, 3)).fit(X, y).predict(X)
