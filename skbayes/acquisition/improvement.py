@@ -136,8 +136,8 @@ def slope_of_average(
 ) -> FloatArray:
     """Return the derivatives (m, D) of an average by the positions (chain rule).
 
-    The derivatives of a utility by predictions have the shape (S, m), and those of
-    predictions by the positions (S, m, D).
+    The derivatives of a utility by predictions have the shape (S, m), and the
+    derivatives of predictions by the positions (S, m, D).
     """
     pairs = zip(by_prediction, slopes, strict=True)
     by_position = sum(by_one[..., None] * slope for by_one, slope in pairs)

@@ -28,7 +28,7 @@ N_LATEST = 250
 class Observations:
     """Observations and pending configurations, on which a proposal depends."""
 
-    # (n, D), configurations of earlier searches, then those of this search, in order.
+    # (n, D), configurations of earlier searches, then of this search, in order.
     X: FloatArray
     # (n,) or (n, d), scores, NaN for failures, with a column for each objective.
     scores: FloatArray

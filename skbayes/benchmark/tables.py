@@ -150,7 +150,7 @@ class LookupTable:
             for name in self.columns
         }
         self.space = RowSpace(self.dimensions, self.params)
-        # The order of the columns differs from that of the space.
+        # The columns have another order than in the space.
         order = [column.name for column in self.space.columns]
         places = [order.index(column) for column in self.columns]
         self.X = self.space.encode(self.params)[:, places]
@@ -288,9 +288,9 @@ class LookupTable:
     def position(self, params: Mapping[str, Any]) -> FloatArray:
         """Return the position of a configuration in the unit cube, shape (D,).
 
-        Numbers can differ from those of the table; they are clipped to its range. A
-        missing hyper-parameter, and a value that is neither a number nor in the table,
-        are errors.
+        Numbers need not be in the table; they are clipped to its range. A missing
+        hyper-parameter, and a value that is neither a number nor in the table, are
+        errors.
         """
         if missing := [name for name in self.columns if name not in params]:
             raise ValueError(f"params: {missing} are missing in {dict(params)!r}.")
@@ -307,7 +307,7 @@ class LookupTable:
     def at(self, x: FloatArray) -> Params:
         """Return the configuration at a position (D,) in the unit cube.
 
-        Numbers are interpolated between those of the table. Other values are the
+        Numbers are interpolated between the numbers of the table. Other values are the
         nearest ones in the table.
         """
         return {

@@ -1,7 +1,8 @@
-"""Default spaces beside the values that the user has set.
+"""Default spaces that respect the values that the user has set.
 
-They contain the own values. No option and no parameter of a default space is refused or
-without effect beside a value of the user, or takes away the effect of this value.
+They contain the estimator's own values. With the user's values, every parameter and
+option of a default space is accepted and has an effect, and does not remove the effect
+of a user's value.
 """
 
 from __future__ import annotations

@@ -38,8 +38,9 @@ PENALTIES: dict[str, Notation] = {
     "elasticnet": {"l1_ratio": (0.0, 1.0)},
 }
 
-# Number of entries of the data, times that of classes, above which solvers that visit
-# rows one by one take many times as long as others, and above which they are slow.
+# Number of entries of the data, times the number of classes, above which solvers that
+# visit rows one by one take many times as long as others, and above which they are
+# slow.
 CHEAP_SIZE, SLOW_SIZE = 1e5, 3e6
 
 # Number of rows per column from which an l1 penalty improves predictions little.

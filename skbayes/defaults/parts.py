@@ -207,7 +207,7 @@ def _classifies(estimator: Any) -> bool:
 
 
 def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
-    """Return the parameters of an estimator without those of nested estimators."""
+    """Return the parameters of an estimator without nested parameters."""
     params = estimator.get_params(deep=False)
     if entry.package == "catboost":
         # CatBoost returns only the parameters that the user has set.

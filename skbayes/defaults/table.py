@@ -209,7 +209,7 @@ class ColumnConverter(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            Names; those of dates end with the part, such as "_weekday".
+            Names. The names for dates end with the part, such as "_weekday".
         """
         unnamed = [f"x{place}" for place in range(self.n_features_in_)]
         names = input_features

@@ -59,7 +59,7 @@ class ParallelCoordinatesDisplay(_Display):
     Attributes
     ----------
     record : SearchRecord
-        The trials; of a search in stages, those of the last stage.
+        The trials, or the trials of the last stage of a search in stages.
     scales : list of ParameterScale
         Scale of each hyper-parameter.
     values : list of ndarray of shape (n_trials,)

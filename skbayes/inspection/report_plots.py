@@ -165,7 +165,7 @@ def _plots(source: Any, record: SearchRecord) -> Iterator[Plot]:
     n = len(used)
     if n > 1:
         width = min(3.0 + 1.1 * n, 11.0)
-        # With more axes, the names have no room. Each model has parameters of its own.
+        # With more axes, the names have no room. Each model has separate parameters.
         common = [name for name, _ in used.most_common(MOST_AXES)]
         lines = of(ParallelCoordinatesDisplay, params=common if n > MOST_AXES else None)
         yield Plot("All trials", lines, width, wide=n > 3)

@@ -151,7 +151,7 @@ class Content:
         """Return the content of the rows; ValueError if a row is out of place."""
         first, *others = map(from_text, rows)
         if not isinstance(first, SearchRow):
-            raise ValueError("the first row is not that of the search")
+            raise ValueError("the first row does not describe the search")
         content = cls(first)
         for row in others:
             fits = True

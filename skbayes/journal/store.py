@@ -6,7 +6,7 @@ the file. A checksum in each row covers its content.
 The lock is a second, empty SQLite file that the writer holds exclusively, so that the
 rows can be read at any time. It is never removed, because another process may have
 opened it. SQLite's locks are released at once when their process dies, even if a child
-process survives, unlike those of ``flock``. They also exclude other searches in the
+process survives, unlike the locks of ``flock``. They also exclude other searches in the
 same process.
 """
 

@@ -277,8 +277,8 @@ class Scheduler:
     def _recover(self, dead: dict[int, BaseException]) -> None:
         """Run the trials whose workers crashed again, each of them alone.
 
-        The crash of one worker takes down the pool with all trials in flight, also
-        those of other searches. A worker can also be killed from outside. Only a trial
+        The crash of one worker ends the pool with all trials in flight, including the
+        trials of other searches. A worker can also be killed from outside. Only a trial
         that crashes alone, and twice, is failed. The proposals do not depend on it.
         """
         while self.executor.under_way:

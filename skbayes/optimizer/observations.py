@@ -406,7 +406,7 @@ class ObservedTrials:
         ]
 
     def _observations(self) -> Observations:
-        """Return all observations as arrays; those of earlier searches come first."""
+        """Return all observations as arrays, beginning with earlier searches."""
         d, D = self._n_objectives or 1, self.space.n_columns
         key = len(self._learned), d, self._n_constraints
         if self._stacked is None or self._stacked[0] != key:

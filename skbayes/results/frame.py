@@ -1,4 +1,4 @@
-"""Data frames of the results of searches, also of those of scikit-learn."""
+"""Data frames of the results of searches, including scikit-learn's searches."""
 
 from __future__ import annotations
 

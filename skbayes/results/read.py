@@ -315,7 +315,7 @@ def _from_frame(frame: Any) -> Arguments:
     outline = frame.attrs.get("space") or []
     everywhere = {f"param_{entry['name']}" for entry in outline}
     for row in frame.to_dict("records"):
-        # Missing values are NaN, and so is None among numbers or texts.
+        # Missing values are NaN, as is None among numbers or texts.
         params = {
             name.removeprefix("param_"): native(value) if value == value else None
             for name, value in row.items()

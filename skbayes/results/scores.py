@@ -88,8 +88,8 @@ def corrected_best_score(
     Parameters
     ----------
     cv_results : dict
-        ``cv_results_`` of a search. Candidates with a NaN score on any fold are
-        omitted, and so are candidates that a successive halving has eliminated.
+        ``cv_results_`` of a search. Candidates with a NaN score on any fold, and
+        candidates that a successive halving has eliminated, are omitted.
     index : int
         Row of the chosen candidate. The correction is estimated for the candidate with
         the highest mean score; for any other candidate, it is too large.

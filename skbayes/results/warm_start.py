@@ -57,7 +57,7 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
         these, trials, the path of a journal, an Optuna study with one objective, a
         fitted OptunaSearchCV, or a scikit-optimize result.
     space : Space
-        Space of the new search, which can differ from that of the earlier one.
+        Space of the new search, which can differ from the earlier search.
     metric : str, default="score"
         Name of the metric, as in ``mean_test_<metric>``.
 
@@ -83,10 +83,10 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     UserWarning
         If some configurations are omitted. These are configurations outside of the
         space: they lack one of its hyper-parameters, have an additional one, or have a
-        value that it does not contain. Trials without a finite score are also omitted,
-        and so are failed or pruned trials of a study. The same holds for candidates
-        that a successive halving scored with fewer resources than its last candidates,
-        and for those fitted on a smaller share of the training sets than others.
+        value that it does not contain. Trials without a finite score, and failed or
+        pruned trials of a study, are also omitted. The same holds for candidates that a
+        successive halving scored with fewer resources than its last candidates, and for
+        those fitted on a smaller share of the training sets than others.
 
     Notes
     -----

@@ -202,7 +202,7 @@ class BayesSearchCV(BaseBayesSearchCV):
           ranges and options in the space, or 8 for "tpe"; see
           :class:`~skbayes.Optimizer`.
         - int: as "default", with this number of configurations in total. It does not
-          limit those of "default".
+          limit the configurations of "default".
         - a list of dicts, each with a value for every hyper-parameter that it needs. An
           int at the end of the list is the total number, as in ``[{"C": 1.0}, 5]``.
         - None: only configurations that are spread over the space.
@@ -215,10 +215,10 @@ class BayesSearchCV(BaseBayesSearchCV):
         - an Optuna study with one objective, whose values are negated if it minimizes;
         - a result of scikit-optimize, whose values are negated.
 
-        Failed trials of a study or of scikit-optimize are used too, and so are costs if
-        they are known. The search spaces can differ; configurations outside the new
-        space are ignored, with a warning. The best known configuration is tried first,
-        or after the `initial_points` if they are given.
+        Failed trials of a study or of scikit-optimize are used, too, and costs if they
+        are known. The search spaces can differ; configurations outside the new space
+        are ignored, with a warning. The best known configuration is tried first, or
+        after the `initial_points` if they are given.
     journal : path or None, default=None
         File in which every finished trial is recorded. If a search is run again with
         the same journal, after a crash or with a larger `n_iter`, it continues after

@@ -215,9 +215,9 @@ def gain_of(
 ) -> tuple[float, float]:
     """Return the corrected gain over the own values, and its standard error.
 
-    The training sets of the splits overlap. The variance of the mean is therefore that
-    of Nadeau and Bengio (2003): the variance of the differences on one fold times
-    1 / n_folds + 1 / (n_splits - 1). The correction adds its square, because a pair of
+    The training sets of the splits overlap. The variance of the mean therefore follows
+    Nadeau and Bengio (2003): the variance of the differences on one fold times 1 /
+    n_folds + 1 / (n_splits - 1). The correction adds its square, because a pair of
     which one was chosen as the best of many differs more by chance than a fixed pair.
     """
     if n_splits < 2:

@@ -243,7 +243,7 @@ class FoldScorer:
         return scores.mean(axis=0)
 
     def _averages(self, options: Sequence[Weights], fold: int) -> Iterator[np.ndarray]:
-        """Yield the averages of options, equal to those of `mean_response`."""
+        """Yield the averages of options, equal to the results of `mean_response`."""
         last: list[tuple[int, float]] | None = None
         for option in options:
             *most, (added, share) = _shares(option).items()

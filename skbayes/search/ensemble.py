@@ -227,9 +227,9 @@ class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
     weights : array-like of shape (n_estimators,), default=None
         Weights of the members, 0 or more. None for equal weights.
     cv : int, splitter, iterable or None, default=None
-        With None, all members are fitted on all rows. Otherwise, the first one is
-        fitted on the training set of the first split, the second one on that of the
-        second split, and so on; after the last split, the first one follows.
+        With None, all members are fitted on all rows. Otherwise, each member is fitted
+        on the training set of one split, in their order. After the last split, the
+        first one is used again.
     n_jobs : int or None, default=None
         Number of members that are fitted at the same time, and number of threads for
         predictions.
@@ -286,9 +286,9 @@ class WeightedEnsembleRegressor(RegressorAverages, _WeightedEnsemble):
     weights : array-like of shape (n_estimators,), default=None
         Weights of the members, 0 or more. None for equal weights.
     cv : int, splitter, iterable or None, default=None
-        With None, all members are fitted on all rows. Otherwise, the first one is
-        fitted on the training set of the first split, the second one on that of the
-        second split, and so on; after the last split, the first one follows.
+        With None, all members are fitted on all rows. Otherwise, each member is fitted
+        on the training set of one split, in their order. After the last split, the
+        first one is used again.
     n_jobs : int or None, default=None
         Number of members that are fitted at the same time, and number of threads for
         predictions.

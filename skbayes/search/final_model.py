@@ -248,7 +248,7 @@ class FinalModel:
         )
 
     def _predict_cost(self, counts: Mapping[int, float]) -> float:
-        """Return the time for predictions as a multiple of that of the best trial."""
+        """Return the time for predictions as a multiple of the best trial's time."""
         best = self._seconds(self.best.number)
         costs = {k: round(4.0 * self._seconds(k) / best) / 4.0 for k in counts}
         return sum(n * costs[k] for k, n in counts.items())
@@ -258,7 +258,7 @@ class FinalModel:
         return max(min(part.seconds for part in self.responses[number]), LEAST_SECONDS)
 
     def _size_cost(self, counts: Mapping[int, float]) -> float:
-        """Return the size as a multiple of that of the best trial.
+        """Return the size as a multiple of the best trial's size.
 
         It is the number of members if they cannot be pickled.
         """
@@ -300,7 +300,7 @@ class FinalModel:
     # -- model --------------------------------------------------------------------
 
     def _make(self) -> None:
-        """Make the model; that of fits of the splits is fitted."""
+        """Make the model; a model of the splits' fits is already fitted."""
         plan, result = self.plan, self.result
         if result.reason:
             self.model = self._unfitted(plan, self.found["best_params_"])

@@ -237,11 +237,11 @@ class HyperTuneSearchCV(BayesSearchCV):
         - an Optuna study with one objective, whose values are negated if it minimizes;
         - a result of scikit-optimize, whose values are negated.
 
-        Failed trials of a study or of scikit-optimize are used too, and so are costs if
-        they are known. The search spaces can differ; configurations outside the new
-        space are ignored, with a warning. The best known configuration is tried first,
-        or after the `initial_points` if they are given.
-        The results of earlier searches are used on all data.
+        Failed trials of a study or of scikit-optimize are used, too, and costs if they
+        are known. The search spaces can differ; configurations outside the new space
+        are ignored, with a warning. The best known configuration is tried first, or
+        after the `initial_points` if they are given. The results of earlier searches
+        are used on all data.
     journal : path or None, default=None
         File in which every finished trial is recorded. If a search is run again with
         the same journal, after a crash or with a larger `n_iter`, it continues after

@@ -96,9 +96,9 @@ class MultiStageSearchCV(BayesSearchCV):
         the rule of [1]_. It compares scores of different stages, although scores on
         larger training sets are usually higher.
     n_iter : int or sequence of int, default=50
-        Maximum number of trials in all stages together, or a sequence with that of each
-        stage. The stages before the last one share three quarters of an int evenly. A
-        configuration that is tried in two stages counts twice.
+        Maximum number of trials in all stages together, or a sequence with one number
+        for each stage. The stages before the last one share three quarters of an int
+        evenly. A configuration that is tried in two stages counts twice.
     timeout : float, str or None, default=None
         Time limit of the search, without the refit: a number of seconds, or a string
         such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a

@@ -327,7 +327,7 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
                     )
         if "__init__" in code.co_names:
             return
-        # A constructor of its own sets all parameters, unless the class has them.
+        # A separate constructor sets all parameters, unless the class has them.
         names = cls._accepted_values().keys() - {*code.co_names, *dir(cls)}
         if names:
             raise TypeError(

@@ -185,7 +185,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
           ranges and options in the space, or 8 for "tpe"; see
           :class:`~skbayes.Optimizer`.
         - int: as "default", with this number of configurations in total. It does not
-          limit those of "default".
+          limit the configurations of "default".
         - a list of dicts, each with a value for every hyper-parameter that it needs. An
           int at the end of the list is the total number, as in ``[{"C": 1.0}, 5]``.
         - None: only configurations that are spread over the space.

@@ -55,8 +55,8 @@ class Distribution(Dimension):
         support is cut where 2**-20 of the probability mass is left, and one that begins
         at 0 is cut likewise. The value 0 is accepted, but not proposed. The values of a
         discrete distribution are ints. Values at its ends that have less than 2**-20 of
-        the mass together are left out, and so are values that have less than 2**-40.
-        At most 2**20 of its values may remain, all whole numbers.
+        the mass together, and values that have less than 2**-40, are omitted. At most
+        2**20 of its values may remain, all whole numbers.
 
     Notes
     -----

@@ -118,9 +118,9 @@ class ModelStarts:
     """First configuration of each model of a choice.
 
     `points` are triples: the parameter that is a choice among models, the model, and a
-    configuration. The next configuration is the first one whose model has no trial,
-    also among those of earlier searches on the same data. A search starts with at least
-    `n_first` configurations.
+    configuration. The next configuration is the first one whose model has no trial.
+    Trials of earlier searches on the same data are included. A search starts with at
+    least `n_first` configurations.
     """
 
     def __init__(

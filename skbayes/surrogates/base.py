@@ -302,7 +302,7 @@ def branch_weights(X: FloatArray) -> FloatArray | None:
 
 
 def _quantiles(y: FloatArray, q: list[float], weights: FloatArray | None) -> FloatArray:
-    """Return weighted quantiles; with equal weights, those of numpy.quantile."""
+    """Return weighted quantiles; with equal weights, as numpy.quantile."""
     if weights is None:
         return np.quantile(y, q)
     order = np.argsort(y, kind="stable")

@@ -475,23 +475,23 @@ def _limited(fit: LimitedFit) -> FoldResult:
 
 
 def _started() -> tuple[subprocess.Popen, Connection]:
-    ours, theirs = multiprocessing.Pipe()
+    parent_end, child_end = multiprocessing.Pipe()
     path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
-    number = str(theirs.fileno())
+    number = str(child_end.fileno())
     worker_of = multiprocessing.parent_process()
     search = os.getpid() if worker_of is None else worker_of.pid
     pids = [str(os.getpid()), str(search)]
     command = [get_executable(), "-c", _PROGRAM, path, number, *pids]
-    more: dict[str, Any] = {"pass_fds": [theirs.fileno()], "start_new_session": True}
+    more: dict[str, Any] = {"pass_fds": [child_end.fileno()], "start_new_session": True}
     if sys.platform == "win32":
-        os.set_handle_inheritable(theirs.fileno(), True)
+        os.set_handle_inheritable(child_end.fileno(), True)
         more = {"close_fds": False}
     start = functools.partial(
         subprocess.Popen, command, stdin=subprocess.DEVNULL, **more
     )
     process = _SERVERS.start(start)
-    theirs.close()
-    return process, ours
+    child_end.close()
+    return process, parent_end
 
 
 def _received(message: bytes) -> FoldResult:

@@ -84,7 +84,7 @@ class Signs(NamedTuple):
         return cls(points[rows], columns, table[rows, columns], widths[columns])
 
     def equals(self, other: Signs) -> bool:
-        """Return whether all signs are equal to those of another object."""
+        """Return whether another object has the same signs."""
         pairs = zip(self, other, strict=True)
         return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 

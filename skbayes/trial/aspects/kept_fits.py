@@ -84,7 +84,7 @@ class KeptFits(Aspect):
         if settings["refit"] is False:
             raise ValueError(
                 f"return_folds={returned!r} and refit=False cannot be combined. The "
-                "fits are those of the best trial, which refit chooses."
+                "fits belong to the best trial, which refit chooses."
             )
         method = oof_method(returned)
         if method is not None and not hasattr(estimator, method):

@@ -2,7 +2,7 @@
 
 A step whose result depends on few searched settings is fitted once per fold, fidelity
 and setting. During a fit, a stand-in takes its place in the pipeline. The stand-in
-stores the fitted step and its outputs, or loads those of an earlier trial.
+stores the fitted step and its outputs, or loads the results of an earlier trial.
 """
 
 from __future__ import annotations
