@@ -182,7 +182,7 @@ SOME = [{"svc__C": [1, 2]}, {"svc": [GaussianNB()], "svc__C": [1, 2]}]
 @pytest.mark.parametrize(
     "estimator, spaces, more, culprit",
     [
-        (NeverFitted(), {"a": (np.nan, 1.0)}, {}, "a"),
+        (NeverFitted(), {"a": (np.nan, 1.0)}, {}, "'a'.* low must be finite"),
         (NeverFitted(), [{"a": [1, 2]}, {"nonsense__C": (1, 9)}], {}, "nonsense"),
         (NeverFitted(), {"a": NESTED}, {"constraints": lambda p: p["b"] < 0.5},
          "The constraint raised KeyError.'b'"),
