@@ -368,9 +368,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         estimator = settings["estimator"]
         clone(estimator)  # detects a wrong estimator before the space is checked
         self._check_refit(settings)
+        X, y = validate.check_data(settings, X, y)
         scorers, _ = compat.resolve_scorers(self._plain())
         objective = self._make_objective(settings, scorers)
-        X, y = validate.check_data(settings, X, y)
         validate.check_fit_names(estimator, params)
         validate.check_weights(X, params)
         params = compat.check_fit_params(X, params)
