@@ -71,25 +71,27 @@ class Lines:
 
     def __init__(
         self,
-        plan: Sequence[PlannedStage],
+        stages: Sequence[PlannedStage],
         timeout: float | None,
         recalled: Mapping[int, Trial] = MappingProxyType({}),
         with_params: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._plan, self._recalled = plan, dict(recalled)
+        self._stages, self._recalled = stages, dict(recalled)
         self._timeout = math.inf if timeout is None else timeout
         self._with_params, self._clock = with_params, clock
         self._begin = clock()
         self._ends = [self._begin]
-        self._n_run, self._n_left = [0] * len(plan), [stage.n_trials for stage in plan]
+        self._n_run = [0] * len(stages)
+        self._n_left = [stage.n_trials for stage in stages]
         # Seconds of a trial of weight 1; the seconds of the earlier run are a first
         # guess.
         seconds = weights = 0.0
         for trial in self._recalled.values():
-            stage = self._stage(trial)
-            self._n_left[stage] -= 1
-            seconds, weights = seconds + trial.duration, weights + plan[stage].weight
+            index = self._index_of_stage(trial)
+            self._n_left[index] -= 1
+            seconds += trial.duration
+            weights += stages[index].weight
         self._unit = seconds / weights if weights else math.nan
 
     def __call__(self, trial: Trial, history: History) -> None:
@@ -97,7 +99,7 @@ class Lines:
         now = self._clock()
         elapsed = now - self._begin
         left = max(0.0, min(self._seconds_left(trial, now), self._timeout - elapsed))
-        n_planned = sum(stage.n_trials for stage in self._plan)
+        n_planned = sum(stage.n_trials for stage in self._stages)
         planned = f"/{n_planned}" * math.isfinite(n_planned)
         head = f"[{len(history)}{planned}] trial {trial.number}:"
         print(
@@ -115,9 +117,9 @@ class Lines:
         skewed, and the first ones include the start of the workers. The last trials
         count most.
         """
-        first = self._stage(trial)
+        first = self._index_of_stage(trial)
         if trial.number not in self._recalled:
-            stage = self._plan[first]
+            stage = self._stages[first]
             seconds = (now - self._ends[-stage.n_in_flight :][0]) / stage.weight
             unit = seconds if math.isnan(self._unit) else self._unit
             self._ends.append(now)
@@ -128,15 +130,15 @@ class Lines:
             self._unit = unit + share * (limited - unit)
         elif len(self._ends) == 1:
             self._ends = [now]
-        left = zip(self._n_left[first:], self._plan[first:], strict=True)
+        left = zip(self._n_left[first:], self._stages[first:], strict=True)
         return sum(
             self._unit * stage.weight * max(n_left, 0) / stage.n_in_flight
             for n_left, stage in left
         )
 
-    def _stage(self, trial: Trial) -> int:
+    def _index_of_stage(self, trial: Trial) -> int:
         # A journal may contain more stages than are planned now.
-        return min(trial.stage, len(self._plan) - 1)
+        return min(trial.stage, len(self._stages) - 1)
 
 
 @contextlib.contextmanager

@@ -378,7 +378,7 @@ class GraphField(Surrogate):
             self._prior = np.einsum("ij,gj->gi", self._vectors**2, self._inverse)
         self._labeled = []
         self._rows = np.empty((len(DECAYS), 0, n))  # A
-        self._variance = self._prior.copy()  # diagonal of K, less that of A^T A
+        self._variance = self._prior.copy()  # diagonal of K - A^T A
 
     def _label(self, k: int) -> None:
         """Add node k's row to A: (K_k. - A_.k A) / sqrt(K_kk - |A_.k|^2)."""

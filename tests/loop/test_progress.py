@@ -150,8 +150,8 @@ def test_estimates_follow_trials_that_become_slower(capsys):
 
 
 def test_stages_to_come_take_what_their_weights_say(capsys):
-    plan = [PlannedStage(4, weight=0.25, n_in_flight=2), PlannedStage(3, weight=1.0)]
-    lines = Lines(plan, None, clock=Clock(0.0, 1.0, 1.0, 2.0, 2.0, 8.0))
+    stages = [PlannedStage(4, weight=0.25, n_in_flight=2), PlannedStage(3, weight=1.0)]
+    lines = Lines(stages, None, clock=Clock(0.0, 1.0, 1.0, 2.0, 2.0, 8.0))
     told(lines, [*[ran(k, 1.0) for k in range(4)], ran(4, 6.0, stage=1)])
     assert times_left(capsys) == [13.5, 13.0, 12.5, 12.0, 10.7]
 
@@ -163,10 +163,10 @@ def test_a_stage_that_has_ended_takes_no_more_time(capsys):
 
 
 def test_a_timeout_bounds_what_is_left(capsys):
-    plan = [PlannedStage(9)]
-    told(Lines(plan, 15.0, clock=Clock(0.0, 10.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
+    stages = [PlannedStage(9)]
+    told(Lines(stages, 15.0, clock=Clock(0.0, 10.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
     assert capsys.readouterr().out.endswith("left 5.0s\n")
-    told(Lines(plan, 15.0, clock=Clock(0.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
+    told(Lines(stages, 15.0, clock=Clock(0.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
     assert capsys.readouterr().out.endswith("left 0.0s\n")
 
 
