@@ -1,4 +1,4 @@
-"""Advice on a search: ranges to widen, hyper-parameters to omit, trials to add."""
+"""Advice on a search: ranges to widen, trials to add, gains that may be chance."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ EDGE = 0.01
 # hyper-parameter.
 FEW, FEW_EACH = 10, 5
 
-# Minimum number of changes of one value without a change of the score.
-LEAST_CHANGES = 3
+# Number of equal scores above which no value seems to change the score.
+MOST_EQUAL = 3
 
 # A gain of at most this multiple of its standard error may be chance.
 CHANCE = 2.0
@@ -36,11 +36,10 @@ CHANCE = 2.0
 def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     """Suggest changes for the next search from the trials of a search.
 
-    The advice reports best values at an end of their range, with a wider range to try,
-    and hyper-parameters that never changed the score. It also reports what an ensemble
-    adds and costs, ties for the best score, and too few trials for reliable plots and
-    importances. It reports if the corrected gain over the current parameters of the
-    estimator is at most twice its standard error.
+    The advice reports best values at an end of their range, with a wider range to try.
+    It also reports what an ensemble adds and costs, ties for the best score, and too
+    few trials for reliable plots and importances. It reports if the corrected gain over
+    the current parameters of the estimator is at most twice its standard error.
 
     Parameters
     ----------
@@ -49,7 +48,7 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
         :func:`skbayes.inspection.read_record` reads, such as a journal.
     search_spaces : dict, list of dict, Space or None, default=None
         Search space of the search. By default, the space stored in the search or the
-        journal. Without a space, there is no advice on ranges and effects.
+        journal. Without a space, there is no advice on ranges.
 
     Returns
     -------
@@ -68,8 +67,7 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     Notes
     -----
     A wider range is suggested only if the scikit-learn estimator accepts its values.
-    A hyper-parameter has no visible effect if at least three changes of its value alone
-    never changed the score.
+    :class:`ImportanceDisplay` shows which hyper-parameters affect the score.
 
     Examples
     --------
@@ -88,18 +86,11 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
         return []
     sentences: list[str] = []
     if record.space is not None and not record.directions:
-        inert = _never_changed(record, record.space)
         model = getattr(source, "estimator", None)
         with contextlib.suppress(TypeError, ValueError):
             if hasattr(model, "set_params"):
                 model = configured(model, record.params[record.best])
-        sentences += _edges(record, record.space, record.best, model, inert)
-        if inert:
-            has, they = ("has", "it") if len(inert) == 1 else ("have", "they")
-            sentences.append(
-                f"{', '.join(inert)} {has} no visible effect on the score: {they} can "
-                "be left out."
-            )
+        sentences += _edges(record, record.space, record.best, model)
     found = (
         _ensemble(getattr(source, "ensemble_", None), record.sign),
         few_trials(record),
@@ -112,16 +103,14 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 # -- ranges ---------------------------------------------------------------------------
 
 
-def _edges(
-    record: SearchRecord, space: Space, best: int, model: Any, inert: list[str]
-) -> Iterator[str]:
+def _edges(record: SearchRecord, space: Space, best: int, model: Any) -> Iterator[str]:
     """Yield a sentence for each hyper-parameter whose best value is at an end."""
     # All trials with the best score must be at the same end.
     tied = np.flatnonzero(record.eligible & (record.score == record.score[best]))
     rows = space.encode([record.params[i] for i in {best, *tied.tolist()}])
     for column, positions in zip(space.columns, rows.T, strict=True):
         name, ends = column.name, _ends(column.dimension)
-        if name is None or name in inert or ends is None:
+        if name is None or ends is None:
             continue
         near = EDGE if isinstance(column.dimension, Real) else 0.0
         # The position of an integer is the center of its cell, not the border.
@@ -183,33 +172,6 @@ def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
     return isinstance(end, float) and end == 1.0
 
 
-# -- effects --------------------------------------------------------------------------
-
-
-def _never_changed(record: SearchRecord, space: Space) -> list[str]:
-    """Return the hyper-parameters of which no change of the value changed the score.
-
-    Trials are compared that differ in this hyper-parameter only.
-    """
-    rows = np.flatnonzero(record.comparable)
-    score, found = record.score[rows], []
-    if not len(rows) or np.ptp(score) == 0.0:  # reported as a tie
-        return []
-    X = np.nan_to_num(space.encode([record.params[i] for i in rows]), nan=-1.0)
-    n_tried = len(np.unique(X, axis=0))
-    for place, column in enumerate(space.columns):
-        others = np.delete(X, place, axis=1)
-        _, group, sizes = np.unique(
-            others, axis=0, return_inverse=True, return_counts=True
-        )
-        by_group = score[np.argsort(group.ravel(), kind="stable")]
-        spreads = map(np.ptp, np.split(by_group, np.cumsum(sizes)[:-1]))
-        never = n_tried - len(sizes) >= LEAST_CHANGES and not any(spreads)
-        if column.name is not None and never:
-            found.append(column.name)
-    return found
-
-
 # -- trials ---------------------------------------------------------------------------
 
 
@@ -263,7 +225,7 @@ def _ties(record: SearchRecord, best: int) -> str | None:
     n_tied, shown = int(np.sum(scores == scores.max())), record.shown[best]
     if n_tied < 2:
         return None
-    if n_tied == len(scores) and n_tied > LEAST_CHANGES:
+    if n_tied == len(scores) and n_tied > MOST_EQUAL:
         return (
             f"All {n_tied} trials have the same score, {shown:.4g}: no value that was "
             f"tried of {', '.join(_varied(record))} changes it."

@@ -112,31 +112,6 @@ def test_no_range_that_the_estimator_refuses(estimator, name, accepted):
     assert any("end of its range" in one for one in advice(grid)) == accepted
 
 
-@pytest.mark.parametrize(
-    ("scores", "named"),
-    [
-        (lambda a, b: a, ["b"]),
-        (lambda a, b: a + (b == 4 and a == 2), []),
-        (lambda a, b: 1.0, []),
-    ],
-)
-def test_a_parameter_that_never_changed_the_score_is_named(scores, named):
-    params = [{"a": a, "b": b} for a in (1, 2, 3) for b in (1, 4, 9)]
-    found = advice(
-        history(params, [float(scores(**one)) for one in params]),
-        search_spaces={"a": [1, 2, 3], "b": [1, 4, 9]},
-    )
-    sentence = [one for one in found if "no visible effect" in one]
-    assert [one.split(" ha")[0] for one in sentence] == [", ".join(named)] * bool(named)
-    # Without equal values of the other parameter, the effect is unknown.
-    params = [{"a": k, "b": k} for k in range(1, 6)]
-    found = advice(
-        history(params, [1.0, 1.0, 1.0, 1.0, 2.0]),
-        search_spaces={"a": (1, 9), "b": (1, 9)},
-    )
-    assert "no visible effect" not in " ".join(found)
-
-
 def test_few_trials_are_few_for_many_parameters():
     space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
     params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 17)]
