@@ -252,40 +252,40 @@ def parse_constraints(
     for name, value in given.items():
         if not isinstance(name, str) or not name:
             raise TypeError(f"constraints: names must be strings, got {name!r}.")
-        what: Any = name
+        quantity: Any = name
         if isinstance(value, tuple):
             if len(value) != 2:
                 raise ValueError(
                     f"constraints[{name!r}] must be a bound, a list of bounds, or a "
                     f"tuple of an outcome and its bound, got {value!r}."
                 )
-            what, value = value
-        found = parse_measurement(what, metrics)
-        if found is None and isinstance(what, str) and open_ended:
-            found = "metric", what
+            quantity, value = value
+        found = parse_measurement(quantity, metrics)
+        if found is None and isinstance(quantity, str) and open_ended:
+            found = "metric", quantity
         if found is None:
-            raise _unknown(name, what, metrics)
+            raise _unknown(name, quantity, metrics)
         kind, measurement = found
         getattr(constraints, f"{kind}s")[name] = measurement
-        is_measured_metric = kind == "metric" and what in measured_metrics
+        is_measured_metric = kind == "metric" and quantity in measured_metrics
         bounds += _bounds_of(name, value, kind == "measure" or is_measured_metric)
     return replace(constraints, bounds=tuple(bounds))
 
 
-def _unknown(name: str, what: Any, metrics: Mapping[str, str]) -> Exception:
+def _unknown(name: str, quantity: Any, metrics: Mapping[str, str]) -> Exception:
     """Return the error for an outcome that cannot be measured."""
-    if isinstance(what, str):
+    if isinstance(quantity, str):
         known = [*metrics, *COSTS]
-        guess = did_you_mean(what, [*known, *get_scorer_names()])
+        guess = did_you_mean(quantity, [*known, *get_scorer_names()])
         return ValueError(
-            f"constraints[{name!r}]: {what!r} is not measured: it is none of "
+            f"constraints[{name!r}]: {quantity!r} is not measured: it is none of "
             f"{known}, and not the name of a scorer.{guess} Give a scorer or a "
             f"callable of the fitted estimator as {{{name!r}: (callable, bound)}}."
         )
     return TypeError(
         f"constraints[{name!r}]: the outcome must be the name of a measure or "
         "scorer, a scorer (a callable of estimator, X and y), or a callable of the "
-        f"fitted estimator, got {what!r}."
+        f"fitted estimator, got {quantity!r}."
     )
 
 

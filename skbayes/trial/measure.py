@@ -247,24 +247,24 @@ def warn_of_failure(name: str, subject: str, text: str) -> None:
 
 
 def parse_measurement(
-    what: Any, metrics: Mapping[str, str] = MappingProxyType({})
+    quantity: Any, metrics: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Literal["metric", "scorer", "measure"], Any] | None:
     """Return the kind of a quantity, and its key, scorer or measure; None if unknown.
 
     A name refers to a metric of the search, if `metrics` contains it, to a cost or to a
     scorer. A callable takes the estimator, `X` and `y`, or the estimator alone.
     """
-    if isinstance(what, str):
-        if what in metrics:
-            return "metric", metrics[what]
-        if what in COSTS:
-            return "measure", COSTS[what]
-        return ("scorer", what) if what in get_scorer_names() else None
-    if isinstance(what, type) or not callable(what):
+    if isinstance(quantity, str):
+        if quantity in metrics:
+            return "metric", metrics[quantity]
+        if quantity in COSTS:
+            return "measure", COSTS[quantity]
+        return ("scorer", quantity) if quantity in get_scorer_names() else None
+    if isinstance(quantity, type) or not callable(quantity):
         return None
-    if hasattr(what, "get_metadata_routing") or _accepts(what, 3):
-        return "scorer", what
-    return ("measure", Measure(what)) if _accepts(what, 1) else None
+    if hasattr(quantity, "get_metadata_routing") or _accepts(quantity, 3):
+        return "scorer", quantity
+    return ("measure", Measure(quantity)) if _accepts(quantity, 1) else None
 
 
 def _accepts(function: Any, n: int) -> bool:
