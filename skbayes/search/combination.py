@@ -344,7 +344,8 @@ def select(
     left out. The averages of their weights, which are a kind of bagged selection, are
     rounded to as many members as are allowed. If none are, or if they are worse than
     the best candidate by more than a standard error over the splits, members are
-    selected on all of them, beginning with the best candidate alone.
+    selected on all of them, beginning with the best candidate alone. If fewer than
+    `n_members` are allowed, the better one of both is returned.
     """
 
     def selected(folds: Sequence[int], **more: Any) -> dict[int, int]:
@@ -362,10 +363,13 @@ def select(
     best = {max(candidates, key=lambda k: (scorer.mean({k: 1}, everything), -k)): 1}
     sizes = range(n_members, 1, -1)
     rounded = filter(is_allowed, (seats(weights, n) for n in sizes))
-    counts = next(rounded, None)
-    if counts is None or _is_worse(scorer, counts, best, everything):
+    counts = next(rounded, {})
+    is_worse = not counts or _is_worse(scorer, counts, best, everything)
+    if is_worse or sum(counts.values()) < n_members:
         more = {"n_rounds": n_members, "n_start": 1, "is_allowed": is_allowed}
-        counts = selected(everything, **more)
+        again = selected(everything, **more)
+        if is_worse or scorer.mean(again, everything) > scorer.mean(counts, everything):
+            counts = again
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))), left_out
 
 

@@ -45,6 +45,10 @@ MAX_MEMBERS = 5
 # quarters, so that noise seldom changes the members.
 LEAST_SECONDS = 0.005
 
+# Ensembles of at most so many bytes satisfy the limit of size. Ten times the size of a
+# linear model would forbid all other members.
+LEAST_SIZE = 1e6
+
 # Measures that add up over the members of an ensemble.
 SUMS = ("fit_time", "score_time", "cpu_time", "model_size", "predict_time")
 
@@ -83,6 +87,7 @@ class FinalModel:
         self._unfitted = unfitted
         self.best = ranked[found["best_index_"]]
         self.n_folds, self.is_fitted = len(plan.splits), False
+        self.of_folds = _folds_suffice(plan)  # whether members are fits of the splits
         self.responses: dict[int, list[Response]] = {}
         self.trials: dict[int, Trial] = {}
         self._outcome_scorers: dict[str, FoldScorer] = {}
@@ -204,12 +209,18 @@ class FinalModel:
     def _select(self) -> None:
         folds, best = range(self.n_folds), self.best.number
         most = int(self.plan.refit.options.get("max_members", MAX_MEMBERS))
+        growth = 1.0
+        if not self.of_folds:
+            # Fits on all rows may grow with the rows, and the best one may not.
+            growth = self.plan.n_samples / min(len(t) for t, _ in self.plan.splits)
 
         def fits_limits(counts: Mapping[int, float], n_at_least: int = 0) -> bool:
-            n = sum(counts.values())
+            n = sum(self._fits(counts).values())
             factor = n_at_least / n if n_at_least else 1.0
-            costs, size = self._predict_cost(counts), self._size_cost(counts)
-            return factor * costs <= most and factor * size <= 2 * most
+            size = growth * factor * self._bytes(counts)
+            largest = max(2 * most * self._size(best), LEAST_SIZE)
+            # The sizes are NaN if the members cannot be pickled.
+            return factor * self._predict_cost(counts) <= most and not size > largest
 
         def is_allowed(counts: Mapping[int, float]) -> bool:
             return fits_limits(counts) and self._keeps_bounds(counts)
@@ -238,7 +249,7 @@ class FinalModel:
         self.result = replace(
             self.result,
             weights={k: count / total for k, count in counts.items()},
-            members="folds" if not reason and _folds_suffice(self.plan) else "refit",
+            members="folds" if not reason and self.of_folds else "refit",
             score=self.scorer.mean(counts, folds),
             score_cv=float(left_out.mean()),
             gain_std=std,
@@ -251,7 +262,7 @@ class FinalModel:
         """Return the time for predictions as a multiple of the best trial's time."""
         best = self._seconds(self.best.number)
         costs = {k: round(4.0 * self._seconds(k) / best) / 4.0 for k in counts}
-        return sum(n * costs[k] for k, n in counts.items())
+        return sum(n * costs[k] for k, n in self._fits(counts).items())
 
     def _seconds(self, number: int) -> float:
         """Return the time for the predictions of a trial, on the fastest split."""
@@ -262,9 +273,15 @@ class FinalModel:
 
         It is the number of members if they cannot be pickled.
         """
-        total = sum(n * self._size(k) for k, n in counts.items())
-        cost = total / self._size(self.best.number)
-        return cost if math.isfinite(cost) else float(sum(counts.values()))
+        cost = self._bytes(counts) / self._size(self.best.number)
+        return cost if math.isfinite(cost) else float(sum(self._fits(counts).values()))
+
+    def _bytes(self, counts: Mapping[int, float]) -> float:
+        return sum(n * self._size(k) for k, n in self._fits(counts).items())
+
+    def _fits(self, counts: Mapping[int, float]) -> Mapping[int, float]:
+        """Return the numbers of fits; a fit on all rows is one, with any weight."""
+        return counts if self.of_folds else dict.fromkeys(counts, 1)
 
     def _size(self, number: int) -> float:
         return float(np.mean([part.size for part in self.responses[number]]))
@@ -282,7 +299,8 @@ class FinalModel:
         constraints, plan = self.plan.constraints, self.plan
         assert constraints is not None
         if name in constraints.measures:
-            return sum(n * self.trials[k].outcomes[name] for k, n in weights.items())
+            fits = self._fits(weights)
+            return sum(n * self.trials[k].outcomes[name] for k, n in fits.items())
         if name not in self._outcome_scorers:
             if name in constraints.metrics:
                 key = constraints.metrics[name]

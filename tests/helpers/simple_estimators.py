@@ -148,6 +148,28 @@ class Unpicklable(DecisionTreeClassifier):
         return super().fit(X, y)
 
 
+class Ballast(DecisionTreeClassifier):
+    """Tree of any size, which sees all columns or only one."""
+
+    def __init__(self, n_bytes=0, column=None, max_depth=None):
+        super().__init__(max_depth=max_depth, random_state=0)
+        self.n_bytes = n_bytes
+        self.column = column
+
+    def fit(self, X, y, check_input=True):
+        self.ballast_ = np.zeros(self.n_bytes, dtype=np.uint8)
+        return super().fit(self._seen(X), y)
+
+    def predict_proba(self, X, check_input=True):
+        return super().predict_proba(self._seen(X))
+
+    def predict(self, X, check_input=True):
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def _seen(self, X):
+        return X if self.column is None else X[:, [self.column]]
+
+
 def both(estimator, X, y):
     """Score by two metrics."""
     return {"a": estimator.score(X, y), "b": 1.0}

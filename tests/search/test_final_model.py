@@ -6,7 +6,8 @@ import shutil
 import numpy as np
 import pytest
 from every_search import small_search
-from simple_estimators import Unpicklable, n_leaves
+from joblib import parallel_config
+from simple_estimators import Ballast, Unpicklable, n_leaves
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -156,6 +157,65 @@ def test_an_ensemble_is_not_much_larger_or_slower_than_one_model(taken):
     assert len(pickle.dumps(search.best_estimator_)) < 11 * len(pickle.dumps(alone))
     many = fitted(refit={"rule": "ensemble", "max_members": 9}, **more)
     assert 5 < len(many.best_estimator_.estimators_) == many.ensemble_.predict_cost <= 9
+
+
+# Small trees of all columns, and trees of one column that are 100 times as large.
+SIZES = [
+    {"n_bytes": [150_000], "max_depth": [2]},
+    {
+        "n_bytes": [15_000_000],
+        "column": [4, 8, 9, 11, 14, 17, 24, 28],
+        "max_depth": [1],
+    },
+]
+
+
+def of_sizes(**more):
+    options = {"estimator": Ballast(), "space": SIZES, "n_iter": 9}
+    return fitted(**options | {"scoring": "neg_brier_score"} | more)
+
+
+@pytest.mark.parametrize("limit", ["size", "seconds"])
+@pytest.mark.parametrize("cv", [EVEN, ShuffleSplit(4, train_size=0.5, random_state=0)])
+def test_members_that_are_too_large_or_slow_are_left_out(cv, limit, taken, monkeypatch):
+    measured = predictions.measured_response
+
+    def response(estimator, X, target):
+        found = measured(estimator, X, target)
+        found.seconds = 1e-7 * estimator.n_bytes if limit == "seconds" else 0.0
+        found.size = found.size if limit == "size" else 1.0
+        return found
+
+    monkeypatch.setattr(predictions, "measured_response", response)
+    search = of_sizes(cv=cv)
+    assert search.best_params_["n_bytes"] == 150_000
+    loaded = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(loaded.predict_proba(X), search.predict_proba(X))
+    alone = clone(search.estimator).set_params(**search.best_params_).fit(X, y)
+    assert len(pickle.dumps(loaded)) <= 10 * len(pickle.dumps(alone))
+    assert search.ensemble_.predict_cost <= 5
+    monkeypatch.setattr(final_model, "LEAST_SIZE", 1e9)
+    monkeypatch.setattr(final_model, "LEAST_SECONDS", 10.0)
+    large = of_sizes(cv=cv).best_estimator_.estimators_
+    assert max(model.n_bytes for model in large) == 15_000_000
+
+
+def test_a_small_best_model_does_not_forbid_others(taken):
+    space = [{**SIZES[0], "n_bytes": [1_000]}, {**SIZES[1], "n_bytes": [100_000]}]
+    search = of_sizes(space=space)
+    assert search.best_params_["n_bytes"] == 1_000
+    assert search.ensemble_.size_cost > 10
+    assert len(pickle.dumps(search.best_estimator_)) < final_model.LEAST_SIZE
+
+
+def test_limits_do_not_depend_on_workers_or_a_journal(tmp_path, taken):
+    expected = of_sizes().ensemble_.weights
+    path = tmp_path / "journal"
+    of_sizes(n_iter=5, journal=path)
+    assert of_sizes(journal=path).ensemble_.weights == expected
+    assert of_sizes(n_jobs=2).ensemble_.weights == expected
+    with parallel_config("threading", n_jobs=2):
+        assert of_sizes().ensemble_.weights == expected
 
 
 @pytest.mark.parametrize("returned", [False, "estimators"])
