@@ -317,7 +317,11 @@ class Problem:
             for model, space in self.notation["model"].options:
                 if type(model).__name__.startswith("HistGradientBoosting"):
                     self.own = {"model": clone(model)}
-                    self.own |= {k: v[0] for k, v in space.items() if k == "columns"}
+                    self.own |= {
+                        k: clone(v[0], safe=False)
+                        for k, v in space.items()
+                        if k == "columns"
+                    }
         else:
             self.estimator = make_learner(self.learner, self.is_regression)
             self.notation = as_notation(self.space)
@@ -421,8 +425,14 @@ def _random(problem: Problem, limit: float, seed: int) -> Found:
         _until(begin + limit, partial(search.fit, problem.X, problem.y))
         trials = scorer.trials(begin, N_FOLDS)
     found = Found(None, time.time() - begin, _best(trials), n_trials=len(trials))
-    if found.best:
-        found.model = problem.fit(found.best[-1][1])
+    return _fitted(found, problem)
+
+
+def _fitted(found: Found, problem: Problem) -> Found:
+    """Fit the best configuration of a search that has ended."""
+    if not found.best:
+        raise ValueError("no configuration was finished")
+    found.model = problem.fit(found.best[-1][1])
     return found
 
 
@@ -453,9 +463,7 @@ def _halving(problem: Problem, limit: float, seed: int) -> Found:
         found.best.append((time.time() - begin, search.best_params_))
         found.n_trials, n = n, 3 * n
     found.searched = time.time() - begin
-    if found.best:
-        found.model = problem.fit(found.best[-1][1])
-    return found
+    return _fitted(found, problem)
 
 
 def _optuna(problem: Problem, limit: float, seed: int) -> Found:
@@ -492,6 +500,24 @@ def _optuna(problem: Problem, limit: float, seed: int) -> Found:
     )
 
 
+@dataclass
+class _Chain:
+    """Fitted transformer, if any, and AutoML system, which pipelines do not accept."""
+
+    steps: list[Any]
+
+    def predict(self, X: Any) -> Any:
+        """Predict targets."""
+        return self.steps[-1].predict(self._transformed(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Predict probabilities."""
+        return self.steps[-1].predict_proba(self._transformed(X))
+
+    def _transformed(self, X: Any) -> Any:
+        return self.steps[0].transform(X) if len(self.steps) > 1 else X
+
+
 def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
     from flaml import AutoML
 
@@ -499,7 +525,7 @@ def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
     X, steps = problem.X, []
     if problem.learner != "models" and isinstance(problem.estimator, Pipeline):
         before = clone(problem.estimator[:-1])
-        X, steps = before.fit_transform(X, problem.y), before.steps
+        X, steps = before.fit_transform(X, problem.y), [before]
     kind = "regression" if problem.is_regression else "classification"
     given = {"X_train": X, "y_train": problem.y, "task": kind, "n_jobs": N_JOBS}
     log = str(Path(tempfile.mkdtemp()) / "flaml.log")
@@ -522,12 +548,12 @@ def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
         again = AutoML()
         given["time_budget"] = end
         again.retrain_from_log(log_file_name=log, train_full=True, **given)
-        return problem.loss(Pipeline([*steps, ("automl", again)]))
+        return problem.loss(_Chain([*steps, again]))
 
     return Found(
-        Pipeline([*steps, ("automl", model)]),
+        _Chain([*steps, model]),
         loss_at=loss_at,
-        megabytes=_megabytes(Pipeline([*steps, ("automl", model.model)])),
+        megabytes=_megabytes([*steps, model.model]),
         n_trials=len(lines),
     )
 
@@ -599,12 +625,15 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     problem, limit = Problem(task, seed), options["seconds"]
     own_model = problem.fit(problem.own)
     own, own_seconds = problem.loss(own_model), problem.seconds
-    found, error, begin = Found(), "", time.time()
+    begin = time.time()
     try:
-        found = METHODS[method](problem, limit, seed)
+        found, error = METHODS[method](problem, limit, seed), ""
+        seconds = time.time() - begin
+        model, final = found.model, problem.loss(found.model)
     except Exception as failure:  # a search without a model is a result
-        error = repr(failure)[:500]
-    seconds = time.time() - begin
+        seconds, found, error = time.time() - begin, Found(), repr(failure)[:500]
+        model, final = own_model, problem.loss(own_model)
+    ratio = problem.seconds / own_seconds
     # The next search starts workers of its own.
     get_reusable_executor().shutdown(kill_workers=True)
     losses = []
@@ -617,16 +646,14 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
             losses.append(found.loss_at(end))
         except Exception:  # FLAML has not finished a trial by then
             losses.append(own)
-    model = own_model if found.model is None else found.model
-    losses.append(problem.loss(model))
     size = _megabytes(model) if found.megabytes is None else found.megabytes
     searched = seconds if np.isnan(found.searched) else found.searched
     return {
         "own": own,
-        "losses": losses,
+        "losses": [*losses, final],
         "seconds": [searched - limit, seconds - limit],
-        "size": [size, problem.seconds / own_seconds],
-        "has_model": found.model is not None,
+        "size": [size, ratio],
+        "has_model": not error,
         "trials": found.n_trials,
         "error": error,
     }
