@@ -397,12 +397,11 @@ class ObservedTrials:
         if not trials:
             return []
         places = np.flatnonzero(least_violating(violations, np.ones(len(trials), bool)))
-        allowed = [trials[place] for place in places]
-        front = is_nondominated(np.array([trial.scores for trial in allowed]))
+        scores = np.array([trials[place].scores for place in places])
+        front = [trials[place] for place in places[is_nondominated(scores)]]
         return [
             (dict(trial.configuration.params), self._signed(trial.scores))
-            for trial, on_it in zip(allowed, front, strict=True)
-            if on_it
+            for trial in front
         ]
 
     def _observations(self) -> Observations:
