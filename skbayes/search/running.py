@@ -140,7 +140,7 @@ class RunningSearch:
                     seconds = (its_budget.timeout or 0.0) * n_points
                     limit = plan.limits.trial_timeout
                     optimizer.limit_costs(limit, seconds or None)
-                assign = functools.partial(stage.assigned, index, first)
+                assign = functools.partial(stage.assigned, index)
                 scheduler = Scheduler(
                     optimizer,
                     dataclasses.replace(evaluator, assign=assign),
@@ -161,7 +161,7 @@ class RunningSearch:
                     outcome.stop_reason = StopReason.TIMEOUT
                     break
             if not history:
-                assign = functools.partial(plan.stages[0].assigned, 0, 0)
+                assign = functools.partial(plan.stages[0].assigned, 0)
                 evaluator = dataclasses.replace(evaluator, assign=assign)
                 history.append(evaluator.untried(nearest_allowed(plan)))
         return outcome

@@ -77,8 +77,8 @@ class Stage:
     trials) therefore do not depend on timing. Trials are numbered across stages.
 
     ``make_optimizer(plan, history)`` is called at its start with the trials of all
-    earlier stages. ``assign(k, params)`` returns the parameters to set and the
-    :class:`~skbayes.trial.subsets.Fidelity` of its k-th trial, from 0, whose
+    earlier stages. ``assign(number, params)`` returns the parameters to set and
+    the :class:`~skbayes.trial.subsets.Fidelity` of a trial of the search, whose
     `stage` is filled in. `fidelities` are all that it can return. `weight` is the
     expected time of a trial, relative to the trials of other stages; None means the
     share of the training rows. `n_points` is the number of trials in parallel, if it is
@@ -101,10 +101,10 @@ class Stage:
         return self.weight
 
     def assigned(
-        self, index: int, first: int, number: int, params: dict[str, Any]
+        self, index: int, number: int, params: dict[str, Any]
     ) -> tuple[dict[str, Any], Fidelity]:
         """Return the parameters and the fidelity of a trial of the search."""
-        params, fidelity = self.assign(number - first, params)
+        params, fidelity = self.assign(number, params)
         return params, replace(fidelity, stage=index)
 
 
