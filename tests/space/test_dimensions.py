@@ -16,7 +16,7 @@ from skbayes.space import (
     Real,
     Space,
 )
-from skbayes.space.dimensions import keys_of, native, rows_of
+from skbayes.space.dimensions import keys_of, native, rows_of, shortest
 
 PRIORS = st.sampled_from(["uniform", "log-uniform"])
 POSITIONS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20)
@@ -137,6 +137,11 @@ def test_reals_have_few_digits(dimension, positions):
     ends = (dimension.low, dimension.high)
     for value in dimension.decode(positions):
         assert value in ends or value == float(f"{value:.8g}")
+
+
+def test_a_number_stays_if_no_shorter_one_is_between_the_bounds():
+    value = 0.1 + 0.2  # of 17 digits
+    assert shortest(value, value, math.nextafter(value, 1.0)) == value
 
 
 @given(reals(), POSITIONS)

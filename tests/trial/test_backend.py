@@ -110,6 +110,19 @@ def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
     assert workers.sizes == [[0, 1, 2, 3]] * 2
 
 
+def test_that_folds_cannot_be_sent_is_said_once():
+    class Staying:
+        def __reduce__(self):
+            raise TypeError("stays here")
+
+    workers, folds = Workers(0.0), [Fold(i, {"C": Staying()}) for i in range(2)]
+    with KillableBackend(ThreadBackend(job()), FitLimits(trial_timeout=9.0)) as backend:
+        with pytest.warns(UserWarning) as warned:
+            backend.run(workers, folds)
+    assert workers.sizes == [[1, 1]]
+    assert ["stays here" in str(one.message) for one in warned] == [True]
+
+
 class Unreadable:
     """Estimator that another process cannot load."""
 

@@ -94,7 +94,7 @@ def test_a_bound_is_surely_broken_only_if_the_folds_agree():
         return BOTH.surely_broken(folds(*({"a": v, "b": 1.0} for v in values)), n, 0.01)
 
     assert not broken(5.0)
-    assert broken(5.0, 5.0)
+    assert broken(5.0, 5.0) and broken(1.5, 1.5)
     assert broken(5.0, 5.01, 4.99)
     assert not broken(0.9, 1.2, 1.3)
     assert not broken(0.5, 0.5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, log_loss
 
 from skbayes.trial.fast_metrics import fast_score, name_of_metric
 from skbayes.trial.rounds.outputs import (
@@ -70,6 +70,13 @@ def test_scores_of_regressors_equal_those_of_scikit_learn(seed):
     for name in REGRESSION:
         exact = get_scorer(name)(model, X, y)
         assert fast_score(name, y, None)(model.outputs) == pytest.approx(exact)
+
+
+def test_sure_probabilities_are_clipped_as_in_scikit_learn():
+    y = np.array([0, 1, 1])
+    proba = np.eye(2, dtype=np.float32)[y]
+    fast = fast_score("neg_log_loss", y, np.array([0, 1]))
+    assert fast({"predict_proba": lambda: proba}) == pytest.approx(-log_loss(y, proba))
 
 
 def test_there_is_no_fast_formula_for_other_targets_and_metrics():

@@ -19,7 +19,7 @@ def test_guides_are_pickled_by_reference_and_grids_are_shared():
     assert isinstance(guide, Guide) and pickle.loads(pickle.dumps(guide)) == guide
     curves = {"f1": [0.5, 0.25], "accuracy": [0.1, 0.2]}
     np.testing.assert_array_equal(guide.curve(curves), [-0.5, -0.25])
-    assert Guide().curve(curves) is None
+    assert Guide().curve(curves) is Guide("recall").curve(curves) is None
     np.testing.assert_array_equal(Guide().curve({"score": [0.5]}), [0.5])
     assert round_grid(300) is round_grid(300)
     with pytest.raises(ValueError, match="read-only"):

@@ -144,6 +144,13 @@ def test_only_known_parts_of_a_composite_are_shared():
     }
 
 
+@pytest.mark.parametrize("none", [None, "passthrough"])
+def test_steps_after_one_that_is_left_out_depend_on_it(none):
+    steps = [("none", none), ("known", StandardScaler()), ("clf", GaussianNB())]
+    ((_, (step,)),) = find_runs(Pipeline(steps), {"none": 2})
+    assert (step.path, step.names) == ("known", {"none"})
+
+
 @pytest.mark.parametrize("last", [Lasso(copy_X=False), PCA(copy=False)])
 def test_nothing_is_shared_if_a_later_step_writes(last):
     estimator = make_pipeline(FunctionTransformer(), last)

@@ -20,6 +20,7 @@ from counting_steps import (
     count,
     sharing,
 )
+from fake_clock import FakeClock
 from joblib import parallel_config
 from scipy import sparse
 from sklearn import config_context
@@ -57,7 +58,7 @@ from skbayes import (
 from skbayes.trial import prefix_steps, prefix_store
 from skbayes.trial.aspect import Aspect, FoldAspect
 from skbayes.trial.aspects import registry, shared_steps
-from skbayes.trial.aspects.shared_steps import LEAST_SECONDS, SharedStep
+from skbayes.trial.aspects.shared_steps import LEAST_SECONDS, SharedFit, SharedStep
 from skbayes.trial.prefix_steps import _is_known
 from skbayes.trial.prefix_store import PrefixStore
 
@@ -443,6 +444,16 @@ def test_an_aspect_may_change_the_data_of_a_fit(iris, monkeypatch, change):
     shared, _ = assert_as_plain(pipeline(StandardScaler()), *iris)
     saved = shared_times(shared) > 0.0
     assert saved.tolist() == [False, False, True, False]
+
+
+def test_times_of_a_step_include_those_before(monkeypatch):
+    monkeypatch.setattr(shared_steps, "time", clock := FakeClock())
+
+    def step():
+        clock.now += 2.0
+
+    fit = SharedFit(None, (), {}, is_remote=False, is_lazy=False)
+    assert fit.measured((1.0, 3.0), step) == (None, (3.0, 5.0))
 
 
 def test_costs_are_those_of_the_whole_pipeline(iris):
