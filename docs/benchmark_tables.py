@@ -230,21 +230,6 @@ TABLES: dict[str, Callable[[dict], Table]] = {
         digits=0,
         by="data",
     ),
-    "seconds/two_workers": partial(
-        _tasks,
-        caption="Seconds until the first model that is within 1% of the best one on "
-        "new rows, with two workers and up to 50 trials. The first row has geometric "
-        "means. A search without such a model counts with the time of the slowest one.",
-        digits=1,
-        by="task",
-    ),
-    "seconds/processor/small_fits": partial(
-        _tasks,
-        caption="Processor seconds of 100 trials with fits of 5 ms, mean ± standard "
-        "error over three seeds.",
-        digits=2,
-        by="task",
-    ),
     "overhead/flat": partial(
         _tasks,
         caption="Milliseconds for one tell and the next ask, by the number of "

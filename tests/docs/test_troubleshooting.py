@@ -55,6 +55,13 @@ BayesSearchCV(SVC(), space, 30)
     TypeError: BayesSearchCV takes only estimator and search_spaces as positional
     arguments, got also 30; pass it by name, such as n_iter=30.
 
+BayesSearchCV(SVC(), param_distributions=space)
+    TypeError: BayesSearchCV has no parameter 'param_distributions'. It is called
+    'search_spaces' here.
+
+BayesSearchCV(SVC(), space, n_trials=30)
+    TypeError: BayesSearchCV has no parameter 'n_trials'. It is called 'n_iter' here.
+
 BayesSearchCV(SVC(), {"C": (1.0, 1.0)}).fit(X, y)
     ValueError: Parameter 'C': Real: low must be smaller than high, got low=1.0,
     high=1.0. A single value is written as a list, [1.0].
@@ -146,6 +153,15 @@ BayesSearchCV(SVC(), space, pre_dispatch=0).fit(X, y)
 BayesSearchCV(SVC(), space, random_state="0").fit(X, y)
     InvalidParameterError: The 'random_state' parameter of BayesSearchCV must be an
     int of at least 0, such as 42, a RandomState, or None. Got '0' instead.
+
+BayesSearchCV(SVC(), space, timeout="1 week").fit(X, y)
+    ValueError: timeout must be a positive number of seconds, or a string with the
+    units s, min, h or d, such as '90 s', '5 min' or '1h30m', got '1 week'.
+
+BayesSearchCV(SVC(), space, surrogate="best").fit(X, y)
+    InvalidParameterError: The 'surrogate' parameter of BayesSearchCV must be a name
+    such as 'gp', 'trees', 'tpe', 'graph', 'random' or 'sobol', a surrogate object, or
+    a tuple such as ('gp', 'ei'). Got 'best' instead.
 
 BayesSearchCV(SVC(), space, surrogate="RF").fit(X, y)
     ValueError: surrogate: 'RF' is called 'trees' here.
