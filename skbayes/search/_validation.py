@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import contextlib
+import functools
 import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer_names
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
@@ -38,14 +36,6 @@ MAX_VALUES = 50
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 # Usual names of the first argument of metrics that compare labels.
 LABELS = frozenset({"y", "y_true", "y_test", "true", "target", "targets", "labels"})
-# Texts of values other than strings that are missing labels.
-MISSING = frozenset({"None", "nan", "NaN", "NaT", "<NA>"})
-# Types of wrong values, conversions that make them valid, and the remedies.
-REMEDIES: list[tuple[type, Callable[[Any], Any], str]] = [
-    (str, ast.literal_eval, "Write the numbers without quotes."),
-    (float, round, "For a range of integers, use two integers: (1, 10)."),
-    (tuple, itemgetter(0), "Write a range without a list around it."),
-]
 # Parameters of estimators that contain other estimators.
 INNER = frozenset({"estimator", "estimators", "final_estimator", "regressor"})
 # Parameters with lists of names and estimators.
@@ -56,6 +46,11 @@ def check_arguments(settings: Mapping[str, Any]) -> None:
     """Raise an error for classes instead of objects, and for unknown metrics."""
     check_instances(settings["estimator"], "estimator")
     check_instances(settings["cv"], "cv")
+    if settings["n_jobs"] == 0:
+        raise ValueError(
+            "n_jobs must be the number of fits at the same time, or -1 for all "
+            "processors, got 0."
+        )
     n_iter, in_flight = settings["n_iter"], settings["pre_dispatch"]
     if n_iter is None and settings["timeout"] is None and not settings["stopper"]:
         raise ValueError("n_iter=None requires timeout or stopper to end the search.")
@@ -66,34 +61,40 @@ def check_arguments(settings: Mapping[str, Any]) -> None:
             "trials are proposed before a score is known, so the surrogate is never "
             "used. pre_dispatch is the number of trials that run at the same time."
         )
-    known = get_scorer_names()
     for metric in _metrics(settings["scoring"]):
-        if isinstance(metric, str) and metric not in known:
-            raise ValueError(
-                f"scoring: {metric!r} is not the name of a metric."
-                f"{did_you_mean(metric, known)} sklearn.metrics.get_scorer_names() "
-                "lists them."
-            )
+        check_metric_name(metric, "scoring")
+        _check_scorer(metric)
 
 
-def _check_scorer(metric: Callable[..., Any], y: Any) -> None:
-    """Raise TypeError for a callable that does not accept an estimator and the data."""
-    needed = ["an estimator", "X"] if y is None else ["an estimator", "X", "y"]
+def _check_scorer(metric: Any) -> None:
+    """Raise TypeError for a function of true and predicted labels."""
+    if not inspect.isroutine(metric) and not isinstance(metric, functools.partial):
+        return
     try:
-        signature = inspect.signature(metric)
-        signature.bind(*needed)
+        names = list(inspect.signature(metric).parameters)
     except ValueError:  # a function in C without a signature
         return
-    except TypeError:
-        accepts = False
-    else:
-        accepts = next(iter(signature.parameters)) not in LABELS
-    if not accepts:
+    name = getattr(metric, "__name__", repr(metric))
+    of_library = str(getattr(metric, "__module__", "")).startswith("sklearn.metrics.")
+    if names[:1] != ["estimator"] and (of_library or names[:1] and names[0] in LABELS):
+        raise TypeError(
+            f"scoring: {name} compares labels and does not accept an estimator; write "
+            f"make_scorer({name}) or the name of a metric."
+        )
+
+
+def _check_arity(metric: Any) -> None:
+    """Raise TypeError for a callable that does not accept an estimator, X and y."""
+    try:
+        inspect.signature(metric).bind(None, None, None)
+    except ValueError:  # a function in C without a signature
+        pass
+    except TypeError as error:
         name = getattr(metric, "__name__", repr(metric))
         raise TypeError(
-            f"scoring: {name} must accept {' and '.join(needed)}. If it compares true "
-            f"and predicted labels, write make_scorer({name})."
-        )
+            f"scoring: {name} must accept an estimator, X and y ({error}). If it "
+            f"compares true and predicted labels, write make_scorer({name})."
+        ) from error
 
 
 def check_instances(estimator: Any, name: str) -> None:
@@ -115,18 +116,21 @@ def check_instances(estimator: Any, name: str) -> None:
                     check_instances(part[1], f"{name}.{parameter}[{part[0]!r}]")
 
 
-def check_refit(settings: Mapping[str, Any]) -> None:
-    """Raise ValueError for an unknown rule; warn of a metric without effect."""
-    given, scoring, rules = settings["refit"], settings["scoring"], sorted(RULES)
-    is_dict = isinstance(given, Mapping)
-    choice = refit_choice(given, scoring)
-    if choice.rule is not None or not (is_dict or isinstance(given, str)):
-        return
-    if is_dict:
-        names, rule = ", ".join(map(repr, rules)), given.get("rule")
-        hint = did_you_mean(str(rule), rules)
-        raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.{hint}")
-    if isinstance(scoring, list | tuple | set | Mapping):
+def check_metric_name(metric: Any, parameter: str) -> None:
+    """Raise ValueError if a metric is a string that scikit-learn does not know."""
+    known = get_scorer_names()
+    if isinstance(metric, str) and metric not in known:
+        raise ValueError(
+            f"{parameter}: {metric!r} is not the name of a metric."
+            f"{did_you_mean(metric, known)} sklearn.metrics.get_scorer_names() lists "
+            "them."
+        )
+
+
+def _check_metric_of_refit(settings: Mapping[str, Any], rules: Sequence[str]) -> None:
+    """Check a `refit` that names a metric; warn if the search has another one."""
+    given, scoring = settings["refit"], settings["scoring"]
+    if _is_several(scoring):
         hint = did_you_mean(given, [*rules, *scoring])
         # Other wrong names are left to scikit-learn.
         if given not in scoring and hint:
@@ -134,23 +138,48 @@ def check_refit(settings: Mapping[str, Any]) -> None:
                 "For multi-metric scoring, the parameter refit must be set to a scorer "
                 f"key, a rule or a callable, got {given!r}.{hint}"
             )
-    elif given == "score" or given in get_scorer_names():
-        default = "accuracy" if is_classifier(settings["estimator"]) else "r2"
-        # The metric of a scorer can have any name.
-        if not callable(scoring) and given not in ("score", scoring or default):
-            warn_user(
-                f"refit={given!r} is not the metric of the search, and has no effect. "
-                f"To choose by this metric, write scoring={given!r}."
-            )
-    else:
-        hint = did_you_mean(given, rules)
-        is_scorer = type(scoring).__module__.startswith("sklearn.")
-        # Another callable may return several metrics, whose names are not known yet.
-        if hint or is_scorer or not callable(scoring):
-            raise ValueError(
-                f"refit must be True, False, a callable, one of {rules}, or one of "
-                f"several metrics, got {given!r}.{hint}"
-            )
+    elif given in _names_of_single(settings):
+        return
+    elif given in get_scorer_names():
+        warn_user(
+            f"refit={given!r} is not the metric of the search, and has no effect. To "
+            f"choose by this metric, write scoring={given!r}."
+        )
+    # A callable may return several metrics, whose names are not known yet.
+    elif did_you_mean(given, rules) or not callable(scoring) or _is_scorer(scoring):
+        raise ValueError(
+            f"refit must be True, False, a callable, one of {rules}, or one of several "
+            f"metrics, got {given!r}.{did_you_mean(given, rules)}"
+        )
+
+
+def check_refit(settings: Mapping[str, Any]) -> None:
+    """Raise ValueError for an unknown rule."""
+    given, rules = settings["refit"], sorted(RULES)
+    choice = refit_choice(given, settings["scoring"])
+    if isinstance(given, Mapping) and choice.rule is None:
+        names, rule = ", ".join(map(repr, rules)), given.get("rule")
+        hint = did_you_mean(str(rule), rules)
+        raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.{hint}")
+    if isinstance(given, str) and choice.rule is None:
+        _check_metric_of_refit(settings, rules)
+
+
+def _names_of_single(settings: Mapping[str, Any]) -> list[Any]:
+    """Return the names by which `refit` can mean the only metric."""
+    if callable(settings["scoring"]):  # the metric of a scorer can have any name
+        return ["score", *get_scorer_names()]
+    default = "accuracy" if is_classifier(settings["estimator"]) else "r2"
+    return ["score", settings["scoring"] or default]
+
+
+def _is_several(scoring: Any) -> bool:
+    return isinstance(scoring, list | tuple | set | Mapping)
+
+
+def _is_scorer(scoring: Any) -> bool:
+    """Return whether a callable is a scorer of :mod:`sklearn.metrics`."""
+    return type(scoring).__module__.startswith("sklearn.")
 
 
 def _metrics(scoring: Any) -> list[Any]:
@@ -161,17 +190,21 @@ def _metrics(scoring: Any) -> list[Any]:
 
 def check_stoppers(stopper: Any) -> list[Callable]:
     """Return the stopping criteria as a list."""
-    if stopper is None:
-        return []
-    stoppers = list(stopper) if isinstance(stopper, list | tuple) else [stopper]
+    given = [] if stopper is None else stopper
+    stoppers = list(given) if isinstance(given, list | tuple) else [given]
     for criterion in stoppers:
-        check_instances(criterion, "stopper")
-        if not callable(criterion):
-            raise TypeError(
-                "stopper must be a callable or a list of callables, got "
-                f"{criterion!r}; skbayes.loop.stopping has ready-made ones, such as "
-                "NoImprovement(10)."
-            )
+        if callable(criterion) and not isinstance(criterion, type):
+            continue
+        name = getattr(criterion, "__name__", "")
+        advice = (
+            f"the class {name}; write {name}(...) with its parameters."
+            if isinstance(criterion, type)
+            else f"{criterion!r}; skbayes.loop.stopping has ready-made ones, such as "
+            "NoImprovement(10)."
+        )
+        raise TypeError(
+            f"stopper must be a callable or a list of callables, got {advice}"
+        )
     return stoppers
 
 
@@ -208,9 +241,9 @@ def check_data(settings: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
             "X has no rows; call fit(X, y) with at least one row per fold."
         )
     kind, needs_y = _kind(estimator)
-    for metric in filter(callable, metrics):
-        _check_scorer(metric, y)
     if y is not None:
+        for metric in filter(callable, metrics):
+            _check_arity(metric)
         if kind == "classifier":
             _check_labels(y)
         named = [name for name in metrics if isinstance(name, str)]
@@ -232,12 +265,8 @@ def _check_labels(y: Any) -> None:
         return
     if labels.dtype.kind != "O" or labels.ndim != 1:
         return
-    # Missing values of pandas cannot be compared.
-    missing = [
-        place
-        for place, label in enumerate(labels)
-        if not isinstance(label, str) and str(label) in MISSING
-    ]
+    # Missing values differ from themselves, or are None, or cannot be compared.
+    missing = [i for i, label in enumerate(labels) if _is_missing(label)]
     if missing:
         rows = "row" if len(missing) == 1 else "rows"
         shown = ", ".join(map(str, missing[:5])) + ", …" * (len(missing) > 5)
@@ -245,6 +274,13 @@ def _check_labels(y: Any) -> None:
             f"y contains missing labels (NaN or None) in {rows} {shown}. Remove these "
             "rows from X and y."
         )
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # pandas.NA, or arrays
+        return np.ndim(label) == 0
 
 
 def check_weights(X: Any, params: Mapping[str, Any]) -> None:
@@ -384,13 +420,10 @@ def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) ->
         methods = compat.response_methods(scorer)
         if methods and all(_surely_lacks(model, methods) for model in last_steps):
             which = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"
-            model, remedy = last_steps[-1], ""
-            name = type(model).__name__
-            if "predict_proba" in methods and is_classifier(model):
-                remedy = f"CalibratedClassifierCV({name}(...), ensemble=False), or "
+            model = last_steps[-1]
             raise ValueError(
-                f"{which} requires {' or '.join(methods)}, which {name} does not have. "
-                f"Use {remedy}another metric."
+                f"{which} requires {' or '.join(methods)}, which "
+                f"{type(model).__name__} does not have.{_response_of(model, methods)}"
             )
 
 
@@ -416,6 +449,20 @@ def _surely_lacks(model: Any, methods: tuple[str, ...]) -> bool:
     return all(_surely_lacks(estimator, methods) for estimator in inner)
 
 
+def _response_of(model: Any, methods: tuple[str, ...]) -> str:
+    """Return the remedy for an estimator without a method that a metric requires."""
+    if "predict_proba" not in methods or not is_classifier(model):
+        return " Use another metric."
+    kind, params = type(model).__name__, model.get_params(deep=False)
+    arguments = "" if INNER.isdisjoint(params) else "..."
+    remedy = f"CalibratedClassifierCV({kind}({arguments}), ensemble=False)"
+    if "loss" in params and hasattr(
+        clone(model).set_params(loss="log_loss"), "predict_proba"
+    ):
+        remedy = f"{kind}(loss='log_loss')"
+    return f" Use {remedy}, or another metric."
+
+
 def _check_packages(model: Any) -> None:
     for part in [model, *model.get_params().values()]:
         # Attributes of an instance may be dynamic, such as in a plan of skrub.
@@ -431,14 +478,8 @@ def _complaint(model: Any, column: Column) -> str | None:
     errors = [compat.refused_value(owner, leaf, value) for value in values]
     if not errors or None in errors:
         return None
-    complaint = f"Parameter {column.name!r}: no value is valid. {errors[0]}"
-    for kind, convert, remedy in REMEDIES:
-        if all(isinstance(value, kind) for value in values):
-            with contextlib.suppress(ValueError, SyntaxError, OverflowError):
-                others = [convert(value) for value in values]
-                if not any(compat.refused_value(owner, leaf, v) for v in others):
-                    return f"{complaint} {remedy}"
-    return complaint
+    remedy = _remedy(values, lambda value: not compat.refused_value(owner, leaf, value))
+    return f"Parameter {column.name!r}: no value is valid. {errors[0]}{remedy}"
 
 
 def _values(column: Column) -> list[Any]:
@@ -446,3 +487,26 @@ def _values(column: Column) -> list[Any]:
     if dimension.n_values <= MAX_VALUES or dimension.is_categorical:
         return dimension.decode(dimension.grid[:MAX_VALUES])
     return dimension.decode(dimension.snap(PLACES))
+
+
+def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:
+    """Return a hint if the values are numbers or ranges in a wrong notation."""
+    if all(isinstance(value, str) for value in values):
+        numbers = [_number(value) for value in values]
+        if all(number is not None and is_right(number) for number in numbers):
+            return " Write the numbers without quotes."
+    if all(isinstance(value, float) and math.isfinite(value) for value in values):
+        if all(is_right(round(value)) for value in values):
+            return " For a range of integers, use two integers: (1, 10)."
+    if all(isinstance(value, tuple) and len(value) in (2, 3) for value in values):
+        return " Write a range without a list around it."
+    return ""
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return None

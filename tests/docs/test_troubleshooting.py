@@ -176,8 +176,8 @@ BayesSearchCV(SVC(), space, stopper="no improvement").fit(X, y)
     NoImprovement(10).
 
 BayesSearchCV(SVC(), space, stopper=NoImprovement).fit(X, y)
-    TypeError: stopper must be an object, got the class NoImprovement; write
-    NoImprovement() with its parameters.
+    TypeError: stopper must be a callable or a list of callables, got the class
+    NoImprovement; write NoImprovement(...) with its parameters.
 
 BayesSearchCV(SVC(), space, warm_start_from="last_week.journal").fit(X, y)
     FileNotFoundError: warm_start_from: there is no journal 'last_week.journal'.

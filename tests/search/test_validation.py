@@ -153,6 +153,8 @@ def test_callbacks_that_the_estimator_takes_are_passed_on():
 
 
 def test_unknown_metrics():
+    with pytest.raises(TypeError, match=r"make_scorer\(accuracy_score\)"):
+        check_arguments(_search(scoring={"ours": accuracy_score})._values())
     scorers = {"a": "accuracy", "b": make_scorer(accuracy_score)}
     for scoring in (None, ["accuracy", "f1_macro"], scorers, lambda e, X, y: 1.0):
         check_arguments(_search(scoring=scoring, cv=KFold())._values())
@@ -300,10 +302,10 @@ def test_nothing_is_checked_where_the_user_wants_no_checks():
     "model, scoring, remedy",
     [
         (LinearSVC(), "neg_log_loss",
-         r"CalibratedClassifierCV\(LinearSVC\(...\), ensemble=False\)"),
-        (SVC(), "neg_log_loss", r"CalibratedClassifierCV\(SVC\("),
+         r"CalibratedClassifierCV\(LinearSVC\(\), ensemble=False\)"),
+        (SVC(), "neg_log_loss", r"CalibratedClassifierCV\(SVC\(\), ensemble=False\)"),
         (make_pipeline(StandardScaler(), SGDClassifier()),
-         ["accuracy", "neg_brier_score"], r"CalibratedClassifierCV\(SGDClassifier\("),
+         ["accuracy", "neg_brier_score"], r"SGDClassifier\(loss='log_loss'\)"),
         (DBSCAN(), "adjusted_rand_score", "another metric"),
     ],
 )  # fmt: skip
