@@ -258,7 +258,7 @@ TASKS = {
     "choose:adult: forest pipeline": 20000,
     "choose:letter: SVM": 10000,
     "choose:letter: perceptron": 12000,
-    "choose:newsgroups: SGD": 6000,
+    "choose:newsgroups20: SGD": 6000,
     "choose:sst2: logistic": 5000,
     "choose:crashes: models": 20000,
     "choose:wages: models": 28000,
@@ -395,7 +395,9 @@ def _skbayes(
         # Scores of a later stage are those on more rows.
         (t.params, (t.stage, t.score), t.started + t.duration - begin)
         for t in search.trials_
-        if t.state == "complete" and t.started is not None
+        if t.started is not None
+        # The best of a stage with one fold is an incumbent, too.
+        and (t.state == "complete" or (t.state == "pruned" and t.stage > 0))
     ]
     return Found(
         search.best_estimator_,
@@ -589,6 +591,7 @@ METHODS: dict[str, Callable[[Problem, float, int], Found]] = {
     "autogluon": _autogluon,
     "autogluon-best": partial(_autogluon, presets="best_quality"),
     "two-stages": partial(STAGES, stages=(0.3, 1.0)),
+    "bayes-pruned": partial(BAYES, pruning=True),
     "stages-no-space": partial(STAGES, search_spaces="auto"),
     "bayes-no-space": partial(BAYES, search_spaces="auto"),
 }

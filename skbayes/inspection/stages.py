@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from typing import Any, Self
 
@@ -65,13 +66,18 @@ class StagesDisplay(_Display):
     >>> from skbayes.inspection import StagesDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> spaces = {"C": (0.01, 10.0, "log-uniform")}
-    >>> search = MultiStageSearchCV(SVC(), spaces, n_iter=8, random_state=0)
+    >>> search = MultiStageSearchCV(
+    ...     SVC(), spaces, stages=(0.3, 1.0), n_iter=8, random_state=0
+    ... )
     >>> display = StagesDisplay.from_search(search.fit(X, y))
     >>> display.train_fraction.round(1), len(display.carried)
     (array([0.3, 1. ]), 2)
     """
 
     def __init__(self, record: SearchRecord) -> None:
+        # Stages that were left out have no trials.
+        dense = np.unique(record.stage, return_inverse=True)[1]
+        record = dataclasses.replace(record, stage=dense)
         super().__init__(record)
         has_stages = np.any(record.stage > 0) or np.any(record.train_fraction < 1.0)
         if len(record) and not has_stages:

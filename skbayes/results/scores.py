@@ -10,6 +10,7 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -427,10 +428,19 @@ def stage_correlation(
 ) -> dict[str, np.ndarray]:
     """Return the ``stage_correlation_`` of :class:`~skbayes.MultiStageSearchCV`."""
     rows = []
-    for stage, optimizer in enumerate(optimizers[:-1]):
+    # A pruned trial without noise has all folds of its stage.
+    usable = [
+        trial
+        for trial in history
+        if trial.state == TrialState.COMPLETE
+        or (trial.state == TrialState.PRUNED and trial.noise is None)
+    ]
+    stages = sorted({trial.stage for trial in history})
+    for stage, following_stage in pairwise(stages):
+        optimizer = optimizers[stage]
         own, following = (
-            [t for t in history if t.stage == s and t.state == TrialState.COMPLETE]
-            for s in (stage, stage + 1)
+            [trial for trial in usable if trial.stage == each]
+            for each in (stage, following_stage)
         )
         if not following:
             continue
@@ -444,9 +454,9 @@ def stage_correlation(
         rows.append(
             (
                 stage,
-                stage + 1,
+                following_stage,
                 train_fractions[stage],
-                train_fractions[stage + 1],
+                train_fractions[following_stage],
                 len(pairs),
                 spearman(*np.reshape(pairs, (-1, 2)).T),
                 len(following),

@@ -183,7 +183,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         columns: dict[str, list] = {}
         for aspect in aspects.aspects_of(plan):
             columns |= aspect.columns(history)
-        if plan.cuts_trials:
+        fidelities = [f for stage in plan.stages for f in stage.fidelities]
+        if plan.cuts_trials or any(fidelity.n_folds for fidelity in fidelities):
             columns["state"] = [trial.state for trial in history]
         return columns
 
@@ -368,9 +369,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         estimator = settings["estimator"]
         clone(estimator)  # detects a wrong estimator before the space is checked
         self._check_refit(settings)
-        X, y = validate.check_data(settings, X, y)
         scorers, _ = compat.resolve_scorers(self._plain())
         objective = self._make_objective(settings, scorers)
+        X, y = validate.check_data(settings, X, y)
         validate.check_fit_names(estimator, params)
         validate.check_weights(X, params)
         params = compat.check_fit_params(X, params)

@@ -193,14 +193,14 @@ class BayesSearchCV(BaseBayesSearchCV):
     initial_points : "default", int, list or None, default="default"
         Configurations with which the search starts, before the surrogate is used:
 
-        - "default": the current parameters of the estimator, if they are in the search
-          space and `warm_start_from` has no results on the same data. For some classes
-          of estimators, a few configurations that scored well on other data sets are
-          added, and values that scored well there are proposed more often. In a choice
-          among models, each model is tried once. Further configurations are spread over
-          the space until there are 3 to 8 of them in total, depending on the number of
-          ranges and options in the space, or 8 for "tpe"; see
-          :class:`~skbayes.Optimizer`.
+        - "default": the current parameters of the estimator, or the nearest values of
+          the search space, unless `warm_start_from` has results on the same data. For
+          some classes of estimators, a few configurations that scored well on other
+          data sets are added, and values that scored well there are proposed more
+          often. In a choice among models, each model is tried once. Further
+          configurations are spread over the space until there are 3 to 8 of them in
+          total, depending on the number of ranges and options in the space, or 8 for
+          "tpe"; see :class:`~skbayes.Optimizer`.
         - int: as "default", with this number of configurations in total. It does not
           limit the configurations of "default".
         - a list of dicts, each with a value for every hyper-parameter that it needs. An
@@ -425,7 +425,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     ...     random_state=0,
     ... ).fit(X, y)
     >>> search.best_params_
-    {'C': 18.8992, 'gamma': 0.01}
+    {'C': 56.9294, 'gamma': 0.0114013}
     >>> print(f"{search.best_score_:.3f}")
     0.980
     >>> search.predict(X[:3])

@@ -11,8 +11,7 @@ from scipy.stats import rankdata
 
 from skbayes import compat
 from skbayes.results.scores import corrected_best_score, fold_scores
-from skbayes.space import Integer, Real, Space
-from skbayes.space.dimensions import FloatArray, is_number, key_of
+from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, TrialState
 from skbayes.utils.optional import warn_user
@@ -40,18 +39,6 @@ def is_unfinished(ranked: History) -> bool:
     return {trial.state for trial in ranked} == {TrialState.TIMED_OUT}
 
 
-def nearest_allowed(plan: Plan) -> dict[str, Any]:
-    """Return the estimator's own configuration, or the nearest one of the space."""
-    space = plan.space
-    params = space.selection(plan.own)
-    if params is None:
-        params = _nearest(space, plan.own)
-    if not space.allows(params):
-        optimizer = plan.stages[0].make_optimizer(plan, History())
-        params = optimizer.propose().params
-    return params
-
-
 def unfinished_text(plan: Plan, params: Mapping[str, Any] | None) -> str:
     """Format the warning of a search in which no trial was finished."""
     chosen = ""
@@ -67,24 +54,6 @@ def unfinished_text(plan: Plan, params: Mapping[str, Any] | None) -> str:
         f"No trial was finished within {plan.limits}.{chosen} Increase the "
         "limit, or reduce cv or the number of rows."
     )
-
-
-def _nearest(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration with the nearest values, which need not be allowed.
-
-    Instead of other values that are not in the space, the middle of a range or the
-    first option is used.
-    """
-    row = np.full(space.n_columns, np.nan)
-    for place, column in enumerate(space.columns):
-        value, dimension = values.get(column.name or ""), column.dimension
-        if dimension.is_categorical:
-            row[place] = dimension.grid[0]
-        if is_number(value) and isinstance(dimension, Integer | Real):
-            value = min(max(value, dimension.low), dimension.high)
-        if dimension.contains(value):
-            row[place] = dimension.encode([value])[0]
-    return space.decode(space.snap(row[None]))[0]
 
 
 # -- choice ---------------------------------------------------------------------------
@@ -120,7 +89,7 @@ def best_row(
             f"refit chose row {row}, a trial that was not finished: "
             f"cv_results_['state'] says it was {best.state}."
         )
-    if best.state.is_partial:
+    if best.state.is_partial and (scores is None or np.isnan(scores[row]).any()):
         raise ValueError(
             f"No trial was finished within {plan.limits}; see "
             "cv_results_ and trials_ for the unfinished trials."

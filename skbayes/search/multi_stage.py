@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
@@ -9,12 +10,15 @@ from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from skbayes import compat
+from skbayes.defaults.catalog import n_samples_of
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.scores import stage_correlation
 from skbayes.results.warm_start import promising
+from skbayes.search import choice
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.parameters import (
     COUNT,
@@ -28,12 +32,28 @@ from skbayes.search.parameters import (
     SearchSpaces,
     Stopper,
 )
+from skbayes.search.plan import share_of_splits
 from skbayes.search.running import Outcome
+from skbayes.search.stage_sizes import (
+    MOST_FINAL,
+    MOST_OF_TRIAL,
+    N_FINAL,
+    N_FIRST,
+    ONE_FOLD,
+    TIMING,
+    expected_costs,
+    n_models,
+    rows_for_all,
+    sizes_by_rows,
+    timed_sizes,
+    with_one_fold,
+)
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
+from skbayes.trial.options import RULES
 from skbayes.trial.plan import Plan, Stage
-from skbayes.trial.records import History, TrialState
+from skbayes.trial.records import History, Trial, TrialState
 from skbayes.trial.subsets import Fidelity, check_train_size
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
@@ -55,9 +75,10 @@ class MultiStageSearchCV(BayesSearchCV):
     configuration has been scored on the full training sets. With a single stage,
     ``stages=(1.0,)``, the trials are the same as for :class:`~skbayes.BayesSearchCV`.
 
+    With a `timeout`, the search measures how long fits take, and chooses the stages for
+    the available time (:ref:`minutes`).
+
     The parameters and attributes of :class:`~skbayes.BayesSearchCV` are available too.
-    The most important additional parameter is `stages`: for very large data sets, use
-    less than 0.3 of the rows in the first stage.
 
     Parameters
     ----------
@@ -74,9 +95,16 @@ class MultiStageSearchCV(BayesSearchCV):
         "auto" and None use the space that :func:`skbayes.defaults.default_space`
         returns for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of
         this space.
-    stages : sequence of float or int, default=(0.3, 1.0)
+    stages : "auto" or sequence of float or int, default="auto"
         Training size of each stage: a fraction in (0, 1] of each split's training set,
         or a number of rows. Sizes must not decrease, and the last one is usually 1.0.
+        "auto" without `timeout` begins with 2500 to 12500 rows, and multiplies their
+        number by 5 from stage to stage. Training sets of less than 12500 rows have a
+        single stage. "auto" with `timeout` first measures times. Half of the time is
+        for trials with one fold, on as many rows as allow about 20 of them. The best
+        ones then have all rows and, if possible, all folds. Otherwise, `best_score_` is
+        the score on the first fold, and a warning is issued.
+
         The rows are drawn once, so all trials of a stage use the same rows. They are a
         subset of the rows of the next stage. Rows are stratified for classifiers, and
         whole groups are drawn with `groups`. All test rows are used in each stage.
@@ -95,10 +123,11 @@ class MultiStageSearchCV(BayesSearchCV):
         contains. "last_stage" is the last stage with a complete trial. "all_stages" is
         the rule of [1]_. It compares scores of different stages, although scores on
         larger training sets are usually higher.
-    n_iter : int or sequence of int, default=50
+    n_iter : int, sequence of int or None, default=50
         Maximum number of trials in all stages together, or a sequence with one number
         for each stage. The stages before the last one share three quarters of an int
-        evenly. A configuration that is tried in two stages counts twice.
+        evenly. A configuration that is tried in two stages counts twice. None means no
+        maximum; it requires `timeout` and ``stages="auto"``, or a single stage.
     timeout : float, str or None, default=None
         Time limit of the search, without the refit: a number of seconds, or a string
         such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
@@ -116,7 +145,7 @@ class MultiStageSearchCV(BayesSearchCV):
         remains when it begins, proportional to its number of trials times the size of
         its training sets. Time that it does not use is available to later stages.
         Except for its first trial, a stage does not start a trial that is expected to
-        exceed its share.
+        exceed its share. This rule is for given `stages` only.
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with the trials so far after every
         trial. The search ends when one of them returns True; running trials are
@@ -495,8 +524,8 @@ class MultiStageSearchCV(BayesSearchCV):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BayesSearchCV._parameter_constraints,
-        "stages": [list, tuple, np.ndarray],
-        "n_iter": [COUNT, list, tuple, np.ndarray],
+        "stages": [list, tuple, np.ndarray, compat.StrOptions({"auto"})],
+        "n_iter": [COUNT, list, tuple, np.ndarray, None],
         "n_promoted": [COUNT],
         "multi_fidelity": ["boolean", compat.StrOptions({"auto"})],
         "best_of": [compat.StrOptions(BEST_OF)],
@@ -514,11 +543,11 @@ class MultiStageSearchCV(BayesSearchCV):
         estimator: Estimator,
         search_spaces: SearchSpaces = "auto",
         *,
-        stages: Sequence[float] | np.ndarray = (0.3, 1.0),
+        stages: Sequence[float] | np.ndarray | Literal["auto"] = "auto",
         n_promoted: int = 3,
         multi_fidelity: bool | Literal["auto"] = "auto",
         best_of: Literal["last_stage", "all_stages"] = "last_stage",
-        n_iter: int | Sequence[int] = 50,
+        n_iter: int | Sequence[int] | None = 50,
         timeout: float | str | None = None,
         stopper: Stopper = None,
         scoring: Scoring = None,
@@ -577,10 +606,42 @@ class MultiStageSearchCV(BayesSearchCV):
             raise ValueError("stages must have at least one training size.")
         return [check_train_size(size, "stages") for size in settings["stages"]]
 
-    def _n_trials(self, settings: Mapping[str, Any]) -> list[int]:
+    def _resolve(
+        self, X: Any, y: Any, params: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], Any, Any]:
+        settings, X, y = super()._resolve(X, y, params)
+        if isinstance(settings["stages"], str):
+            n_samples = n_samples_of(X, y) or 1
+            n_rows = int(share_of_splits(self.cv, n_samples) * n_samples)
+            least = rows_for_all(y, params.get("groups"))
+            if self._is_timed:
+                settings["stages"] = timed_sizes(n_rows, least)
+            else:
+                settings["stages"] = sizes_by_rows(n_rows, least, self.n_iter)
+        return settings, X, y
+
+    @property
+    def _is_timed(self) -> bool:
+        """Whether the sizes of the stages are chosen from measured times."""
+        return isinstance(self.stages, str) and self.timeout is not None
+
+    def _n_trials(self, settings: Mapping[str, Any]) -> list[float]:
         n_stages, given = len(settings["stages"]), settings["n_iter"]
+        if self._is_timed and not (given is None or isinstance(given, Integral)):
+            raise ValueError(
+                "n_iter must be an int or None with stages='auto' and a timeout, "
+                f"which choose the number of stages, got {given!r}."
+            )
+        if self._is_timed or (given is None and n_stages == 1):
+            # The others are set by `_pace`.
+            most = math.inf if given is None else int(given)
+            return [0] * (n_stages - 1) + [most]
+        if given is None:
+            raise ValueError(
+                "n_iter=None requires stages='auto' and a timeout, or one stage."
+            )
         if isinstance(given, Integral):
-            return _shares(int(given), n_stages)
+            return list(_shares(int(given), n_stages))
         whole = all(
             isinstance(n, Integral) and not isinstance(n, bool) and int(n) >= 1
             for n in given
@@ -593,7 +654,8 @@ class MultiStageSearchCV(BayesSearchCV):
         return [int(n) for n in given]
 
     def _make_optimizer(self, plan: Plan) -> Optimizer:
-        return self._optimizer_for(plan, self._n_trials(plan.settings)[0])
+        n_trials = self._n_trials(plan.settings)
+        return self._optimizer_for(plan, n_trials[-1 if self._is_timed else 0])
 
     def _mixes_fidelities(self) -> bool:
         """Return whether surrogates use earlier stages; ValueError if they cannot."""
@@ -618,10 +680,58 @@ class MultiStageSearchCV(BayesSearchCV):
         first = self._first_on_samples if len(sizes) > 1 else self._first_optimizer
         stages = []
         for index, size in enumerate(sizes):
-            fidelity = Fidelity(train_size=size)
+            paced: dict[str, Any] = {}
+            n_folds = None
+            if self._is_timed and len(sizes) > 1:
+                paced = {"pace": partial(self._pace, index)}
+                if index % 2 == ONE_FOLD:
+                    n_folds, n_workers = 1, effective_n_jobs(self.n_jobs)
+                    paced["n_points"] = n_workers + (n_workers > 1)
+                    paced["trial_share"] = MOST_OF_TRIAL
+            fidelity = Fidelity(train_size=size, n_folds=n_folds)
             make = partial(self._next_optimizer, index, fidelity) if index else first
-            stages.append(Stage(make, n_trials[index], _always(fidelity), [fidelity]))
+            assign = _always(fidelity)
+            stages.append(Stage(make, n_trials[index], assign, [fidelity], **paced))
         return stages
+
+    def _pace(
+        self, index: int, plan: Plan, history: History, seconds: float, n_workers: int
+    ) -> tuple[float, float]:
+        """Return the number of trials and the seconds of a stage with a timeout.
+
+        The first configuration is timed on growing samples, until half of the time does
+        not suffice for `N_FIRST` configurations of the next size with one fold. After
+        these, the best configurations have all rows, with all folds if possible. If
+        half of the time suffices for all rows and folds, they are the only stage.
+        """
+        sizes = self._sizes(plan.settings)[:-1:2]
+        (place, kind), n_sizes = divmod(index, 2), len(sizes)
+        begun, nothing = with_one_fold(history), (0.0, seconds)
+        measured = self._promoted(begun) or self._usable(history)
+        costs = expected_costs(history, measured, sizes, n_workers) / n_workers
+        one_fold = costs / len(plan.splits)
+        left = math.inf if self.n_iter is None else int(self.n_iter) - len(history)
+        if left <= 0:
+            return nothing
+        # Costs of a configuration in this stage with one fold, and in the later ones.
+        following = np.array([*one_fold[place:], costs[-1]])
+        if place == n_sizes and not begun:
+            return left, seconds
+        if begun:
+            fits = N_FINAL[0] * following <= seconds
+            is_search = kind == ONE_FOLD or place == n_sizes
+            is_next = is_search and fits[0] and not np.any(fits[1:])
+            return (left, seconds) if is_next else nothing
+        if kind == TIMING:
+            n_trials = 1 if place else n_models(plan)
+            return (min(left, n_trials), seconds) if place < n_sizes - 1 else nothing
+        reserved = N_FINAL[1] * costs[-1]
+        if reserved > MOST_FINAL * seconds:
+            reserved = N_FINAL[1] * one_fold[-1]
+        half = min(seconds / 2, seconds - min(reserved, MOST_FINAL * seconds))
+        if N_FIRST * following[1] <= half:
+            return nothing
+        return (left if left == math.inf else max(1, left // 2)), half
 
     def _first_on_samples(self, plan: Plan, history: History) -> Optimizer:
         optimizer = self._make_optimizer(plan)
@@ -636,11 +746,24 @@ class MultiStageSearchCV(BayesSearchCV):
         self, index: int, fidelity: Fidelity, plan: Plan, history: History
     ) -> Optimizer:
         """Make the optimizer of a later stage from the trials of earlier stages."""
-        last = History([trial for trial in history if trial.stage == index - 1])
-        best = last.best_first()[: self.n_promoted]
-        promoted = [dict(trial.params) for trial in best]
+        stage, is_first = index - 1, False
+        if self._is_timed:
+            one_fold = with_one_fold(history)
+            stage = one_fold[0].stage if one_fold else 0
+            is_first = not one_fold
+            if index % 2 == ONE_FOLD and n_models(plan) > 1:
+                is_first = False
+        if is_first:
+            return self._first_on_samples(plan, history)
+        last = [trial for trial in history if trial.stage == stage]
+        promoted = [dict(trial.params) for trial in self._promoted(last)]
         if not promoted:
-            _warn_of_failure(last, index - 1, plan.settings["stages"][index - 1])
+            _warn_of_failure(last, stage, plan.settings["stages"][stage])
+        elif self._is_timed and one_fold and plan.initial_points:
+            # The first configuration, usually the estimator's own, is compared with the
+            # best ones.
+            own = plan.initial_points[0]
+            promoted = [promoted[0], own, *(p for p in promoted[1:] if p != own)]
         options = self._optimizer_options(
             plan,
             surrogate=self._informed_surrogate(plan, fidelity, history),
@@ -650,11 +773,27 @@ class MultiStageSearchCV(BayesSearchCV):
         )
         return Optimizer(plan.space, **options)
 
+    def _promoted(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return the best trials of a stage, best first."""
+        usable = self._usable(trials)
+        order = best_first(
+            [trial.score for trial in usable],
+            [trial.violation or 0.0 for trial in usable],
+        )
+        return [usable[place] for place in order[: self.n_promoted]]
+
+    def _usable(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return the trials with all folds of their stage."""
+        states = {TrialState.COMPLETE}
+        if self._is_timed:
+            states.add(TrialState.PRUNED)
+        return [t for t in trials if t.state in states and math.isfinite(t.score)]
+
     def _informed_surrogate(
         self, plan: Plan, fidelity: Fidelity, history: History
     ) -> Any:
         """Return the surrogate, which also uses earlier stages if possible."""
-        seen = [trial for trial in history if trial.state == TrialState.COMPLETE]
+        seen = self._usable(history)
         if not (seen and self._mixes_fidelities()):
             return self._model()[0]
         surrogate = check_surrogate(self._model()[0])
@@ -666,8 +805,10 @@ class MultiStageSearchCV(BayesSearchCV):
             make_surrogate(surrogate, candidates, plan.seed),
             plan.space.encode([trial.params for trial in seen]),
             np.array([trial.score for trial in seen]),
-            np.array([trial.train_fraction for trial in seen]),
-            plan.train_fraction(fidelity),
+            np.array([t.train_fraction * np.mean(t.fitted) for t in seen]),
+            plan.train_fraction(fidelity)
+            * (fidelity.n_folds or len(plan.splits))
+            / len(plan.splits),
         )
 
     # -- after the last trial -----------------------------------------------------
@@ -698,8 +839,40 @@ class MultiStageSearchCV(BayesSearchCV):
         """Return the trials among which the best is chosen."""
         if self.best_of == "all_stages" or not history:
             return history
+        if self._endswith_one_fold(history):
+            return History(with_one_fold(history))
         stage = (history.best or history[-1]).stage
         return History([trial for trial in history if trial.stage == stage])
+
+    def _endswith_one_fold(self, history: History) -> bool:
+        """Return whether there was no time to fit the best trial on all folds."""
+        is_plain = isinstance(self.refit, bool | str) and self.refit not in RULES
+        best = self._promoted(with_one_fold(history))[:1] if self._is_timed else []
+        compared = [
+            trial.params
+            for trial in history
+            if trial.stage % 2 != ONE_FOLD and trial.state == TrialState.COMPLETE
+        ]
+        return is_plain and any(trial.params not in compared for trial in best)
+
+    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
+        history, results = found["trials_"], found["cv_results_"]
+        metric = self._metric_of_refit(found)
+        if not self._endswith_one_fold(history) or not isinstance(metric, str):
+            return super()._select(plan, found)
+        scores = np.asarray(results[f"split0_test_{metric}"])
+        ranked = self._ranked(history)
+        row = choice.best_row(plan, ranked, found, metric, scores[:, None])
+        if row is None:
+            return {}
+        warn_user(
+            f"timeout={self.timeout!r}: no time was left to fit the best configuration "
+            "on all folds. best_score_ is its score on the first fold."
+        )
+        unknown = ("best_score_corrected_", "best_gain_", "best_gain_std_")
+        attributes = choice.best_attributes(results, row)
+        described = {**dict.fromkeys(unknown, math.nan), "own_index_": None}
+        return described | attributes | {"best_score_": scores[row]}
 
 
 def _shares(n_iter: int, n_stages: int) -> list[int]:
@@ -719,7 +892,7 @@ def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
     return lambda number, params: (params, fidelity)
 
 
-def _warn_of_failure(trials: History, stage: int, size: Any) -> None:
+def _warn_of_failure(trials: Sequence[Trial], stage: int, size: Any) -> None:
     errors = [trial.error for trial in trials if trial.error is not None]
     first = f" The first error:\n{errors[0]}" if errors else ""
     warn_user(

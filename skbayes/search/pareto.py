@@ -176,14 +176,14 @@ class ParetoSearchCV(BaseBayesSearchCV):
     initial_points : "default", int, list or None, default="default"
         Configurations with which the search starts, before the surrogate is used:
 
-        - "default": the current parameters of the estimator, if they are in the search
-          space and `warm_start_from` has no results on the same data. For some classes
-          of estimators, a few configurations that scored well on other data sets are
-          added, and values that scored well there are proposed more often. In a choice
-          among models, each model is tried once. Further configurations are spread over
-          the space until there are 3 to 8 of them in total, depending on the number of
-          ranges and options in the space, or 8 for "tpe"; see
-          :class:`~skbayes.Optimizer`.
+        - "default": the current parameters of the estimator, or the nearest values of
+          the search space, unless `warm_start_from` has results on the same data. For
+          some classes of estimators, a few configurations that scored well on other
+          data sets are added, and values that scored well there are proposed more
+          often. In a choice among models, each model is tried once. Further
+          configurations are spread over the space until there are 3 to 8 of them in
+          total, depending on the number of ranges and options in the space, or 8 for
+          "tpe"; see :class:`~skbayes.Optimizer`.
         - int: as "default", with this number of configurations in total. It does not
           limit the configurations of "default".
         - a list of dicts, each with a value for every hyper-parameter that it needs. An
@@ -381,14 +381,14 @@ class ParetoSearchCV(BaseBayesSearchCV):
     >>> search.pareto_front_[columns].head(4).round(3)
        accuracy  n_features  param_max_depth
     0     0.935         4.4                3
-    1     0.931         3.8                3
+    1     0.933         3.0                2
     2     0.930         2.8                2
     3     0.900         1.0                1
 
     The knee of the front is refitted. :meth:`select` refits another point instead:
 
     >>> search.best_params_
-    {'max_depth': 2, 'min_samples_leaf': 10}
+    {'max_depth': 2, 'min_samples_leaf': 11}
     >>> search.select("accuracy", X, y).best_params_
     {'max_depth': 3, 'min_samples_leaf': 9}
     """

@@ -23,7 +23,8 @@ from skbayes.defaults.default import (
 )
 from skbayes.defaults.learned_prior import learned_prior
 from skbayes.defaults.parts import own_values, owner_of, parts_of
-from skbayes.space import OptimumPrior, Space
+from skbayes.space import Integer, OptimumPrior, Real, Space
+from skbayes.space.dimensions import is_number
 from skbayes.trial.limits import FitLimits
 from skbayes.trial.options import (
     parse_time,
@@ -117,7 +118,7 @@ def _check_removed(estimator: Any, space: Any, changes: Mapping[Any, Any]) -> No
 def train_share(cv: Any, sizes: Any, X: Any, y: Any) -> float:
     """Return the smallest fraction of the rows that a trial may be fitted to."""
     n_samples = max(1, n_samples_of(X, y) or 1)
-    share = _share_of_splits(cv, n_samples)
+    share = share_of_splits(cv, n_samples)
     sizes = sizes if isinstance(sizes, list | tuple) else [sizes]
     shares = [
         size / (share * n_samples) if isinstance(size, Integral) else size
@@ -127,7 +128,8 @@ def train_share(cv: Any, sizes: Any, X: Any, y: Any) -> float:
     return share * min([1.0, *shares])
 
 
-def _share_of_splits(cv: Any, n_samples: int) -> float:
+def share_of_splits(cv: Any, n_samples: int) -> float:
+    """Return the fraction of the rows in a training set, before splitting."""
     if isinstance(cv, list | tuple):
         sizes = [len(split[0]) for split in cv if hasattr(split[0], "__len__")]
         return min(sizes, default=0) / n_samples or CAUTIOUS_SHARE
@@ -180,9 +182,9 @@ def points_to_begin_with(
 ) -> list[dict[str, Any]]:
     """Return the configurations that a search tries first.
 
-    By default, this is the current configuration of the estimator if the space contains
-    it, unless results of an earlier search on the same data are given. `own` are the
-    current values of the parameters.
+    By default, this is the current configuration of the estimator, or the nearest one
+    of a space with ranges, unless results of an earlier search on the same data are
+    given. `own` are the current values of the parameters.
     """
     given = parse_initial_points(settings["initial_points"])[0]
     if given is not None:
@@ -190,7 +192,40 @@ def points_to_begin_with(
     if settings["warm_start_from"] is not None:
         return []
     point = space.selection(own)
+    nearest = (_nearest_of(own.get(c.name or ""), c.dimension) for c in space.columns)
+    if point is None and any(value is not None for value in nearest):
+        point = nearest_point(space, own)
     return [point] if point is not None and space.allows(point) else []
+
+
+def _nearest_of(value: Any, dimension: Any) -> Any:
+    """Return the nearest value of a range for a number of its type, or None."""
+    if not isinstance(dimension, Integer | Real) or not is_number(value):
+        return None
+    if isinstance(dimension, Integer) != isinstance(value, Integral):
+        return None
+    return min(max(value, dimension.low), dimension.high)
+
+
+def nearest_point(space: Space, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the nearest values, which need not be allowed.
+
+    Numbers outside a range become its nearest end. Instead of other values that are not
+    in the space, the middle of a range or the first option is used.
+    """
+    exact = space.selection(own)
+    if exact is not None:
+        return exact
+    row = np.full(space.n_columns, np.nan)
+    for place, column in enumerate(space.columns):
+        value, dimension = own.get(column.name or ""), column.dimension
+        if dimension.is_categorical:
+            row[place] = dimension.grid[0]
+        if (nearest := _nearest_of(value, dimension)) is not None:
+            value = nearest
+        if dimension.contains(value):
+            row[place] = dimension.encode([value])[0]
+    return space.decode(space.snap(row[None]))[0]
 
 
 def prior_of(

@@ -24,9 +24,8 @@ from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart, naming_strings
 from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
-from skbayes.search.choice import nearest_allowed
 from skbayes.search.parameters import SearchParameters
-from skbayes.search.plan import draw_subsets
+from skbayes.search.plan import draw_subsets, nearest_point
 from skbayes.trial.aspects.constraints import unreachable_text
 from skbayes.trial.backend import Backend
 from skbayes.trial.evaluator import CandidateEvaluator, make_backend, make_job
@@ -131,14 +130,24 @@ class RunningSearch:
                 first = len(history)
                 if index > 0:
                     journal.record_stage(index, first)
+                its_budget = self._budget_of_stage(index, history, budget)
+                if index > 0 and its_budget.n_iter:
                     optimizer = stage.make_optimizer(plan, history)
-                    outcome.optimizers.append(optimizer)
                     logger.info("stage %d begins after %d trials", index + 1, first)
-                its_budget = self._budget_of_stage(index, first, budget, optimizer)
+                if index > 0:
+                    outcome.optimizers.append(optimizer)
+                if not its_budget.n_iter:
+                    continue
+                its_budget = dataclasses.replace(
+                    its_budget, n_configurations=optimizer.n_configurations
+                )
                 n_points = max(self.n_points, stage.n_points)
                 if hasattr(optimizer, "limit_costs"):
                     seconds = (its_budget.timeout or 0.0) * n_points
-                    limit = plan.limits.trial_timeout
+                    limits = [plan.limits.trial_timeout]
+                    if stage.pace is not None and its_budget.timeout:
+                        limits.append(stage.trial_share * its_budget.timeout)
+                    limit = min(filter(None, limits), default=None)
                     optimizer.limit_costs(limit, seconds or None)
                 assign = functools.partial(stage.assigned, index)
                 scheduler = Scheduler(
@@ -163,7 +172,7 @@ class RunningSearch:
             if not history:
                 assign = functools.partial(plan.stages[0].assigned, 0)
                 evaluator = dataclasses.replace(evaluator, assign=assign)
-                history.append(evaluator.untried(nearest_allowed(plan)))
+                history.append(evaluator.untried(_untried_params(plan)))
         return outcome
 
     @contextlib.contextmanager
@@ -243,25 +252,28 @@ class RunningSearch:
             return budget
         return dataclasses.replace(budget, deadline=budget.clock() + left)
 
-    def _budget_of_stage(
-        self, index: int, first: int, budget: Budget, optimizer: Any
-    ) -> Budget:
-        """Return the budget of a stage that begins with the trial `first`."""
-        if index + 1 in self.journal.stages:
+    def _budget_of_stage(self, index: int, history: History, budget: Budget) -> Budget:
+        """Return the budget of a stage that begins after some trials."""
+        recorded = self.journal.stages.get(index + 1)
+        if recorded is not None:
             # The stage ended in an earlier run.
-            return Budget(self.journal.stages[index + 1] - first)
-        stages, timeout = self.plan.stages[index:], None
+            return Budget(recorded - len(history))
+        stages = self.plan.stages[index:]
+        n_trials, timeout = stages[0].n_trials, None
         if budget.timeout is not None:
-            weights = [stage.n_trials * stage.weight_in(self.plan) for stage in stages]
-            # The weights of searches without a number of trials are infinite.
-            share = 1.0 if len(stages) == 1 else weights[0] / sum(weights)
-            timeout = share * max(0.0, budget.deadline - budget.clock())
-        return dataclasses.replace(
-            budget,
-            n_iter=stages[0].n_trials,
-            n_configurations=optimizer.n_configurations,
-            timeout=timeout,
-        )
+            left = max(0.0, budget.deadline - budget.clock())
+            if stages[0].pace is not None:
+                n_workers = self.context.n_workers
+                n_trials, timeout = stages[0].pace(self.plan, history, left, n_workers)
+                # Trials of an earlier run belong to the stage that was not recorded.
+                n_recorded = len(self.journal.proposals) - len(history)
+                n_trials = max(n_trials, n_recorded)
+            else:
+                weights = [s.n_trials * s.weight_in(self.plan) for s in stages]
+                # The weights of searches without a number of trials are infinite.
+                share = 1.0 if len(stages) == 1 else weights[0] / sum(weights)
+                timeout = share * left
+        return dataclasses.replace(budget, n_iter=n_trials, timeout=timeout)
 
     @contextlib.contextmanager
     def _reporting(self, stages: list[PlannedStage]) -> Iterator[Report | None]:
@@ -301,6 +313,16 @@ class RunningSearch:
                     tell(text)
 
             yield report if reports or bounds is not None else None
+
+
+def _untried_params(plan: Plan) -> dict[str, Any]:
+    """Return the estimator's own configuration, or the nearest one of the space."""
+    params = nearest_point(plan.space, plan.own)
+    if plan.space.allows(params):
+        return params
+    optimizer = plan.stages[0].make_optimizer(plan, History())
+    proposed: dict[str, Any] = optimizer.propose().params
+    return proposed
 
 
 def _journal_of(

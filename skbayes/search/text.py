@@ -26,6 +26,7 @@ from skbayes import compat
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.search.parameters import (
+    COUNT,
     AnySurrogate,
     Constraints,
     CrossValidation,
@@ -50,7 +51,7 @@ from skbayes.text.search_spaces import (
     without_auto,
 )
 from skbayes.text.tokens import check_labeled_texts
-from skbayes.trial.options import oof_method
+from skbayes.trial.options import oof_method, parse_time
 from skbayes.trial.plan import Plan
 
 # Steps of the default pipeline.
@@ -68,6 +69,14 @@ TEST_SHARE = 0.2
 N_FULL = 4
 
 N_FOLDS, N_REPEATS = 5, 2
+
+# Seconds per character: to count n-grams of characters, and for each fold and each
+# binary problem, to fit a classifier to them.
+COUNT_SECONDS, FIT_SECONDS = 1e-6, 1.5e-7
+
+# Share of the time limit that a trial may be expected to take. Trials with triples of
+# words take half as long as trials with n-grams of characters.
+TRIAL_SHARE, TRIPLES = 0.2, 0.5
 
 # LIBLINEAR's default for the dual problem. Predictions equal those of the solution.
 TOL = 0.1
@@ -123,7 +132,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
           the loss and regularization strength of the classifier. If the documents have
           more than 50,000,000 characters, n-grams of characters are left out. Without a
           custom `estimator`, the search begins with a few representations that perform
-          well on many collections.
+          well on many collections. Expensive n-grams are left out if `timeout` is
+          short.
         - "paper": the space of [1]_, with word n-grams of order 1 to 3, three
           weightings, stop words or none, penalty, regularization strength and
           tolerance. Combine it with ``surrogate="tpe"`` to reproduce the paper.
@@ -170,6 +180,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         dropped. If no trial was finished, the current parameters of the estimator are
         the result, without a score, and a warning is issued.
 
+        In the extended space and without a custom `estimator`, the duration of a trial
+        is estimated from the number of characters and classes before the search. If a
+        trial with n-grams of characters is expected to take more than 20% of the limit,
+        they are left out. Above 40%, triples of words are left out too, and `cv` has no
+        repetitions by default. Entries of `search_spaces` for the analyzer or the
+        n-gram range are kept. A search continued from a `journal` may therefore need a
+        limit as short or as long as before.
+
         Each worker runs its fits in a separate process, even if there is only one
         worker. Running fits cannot be aborted on a cluster, with callbacks in the
         process of the search, or if they cannot be pickled (see :ref:`timeout`).
@@ -196,8 +214,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         - with `dev`, only `dev` is used;
         - for 10,000 documents or more, a single split with 20% of the documents for
           testing;
-        - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
-          evaluated on the first folds only (see `pruning`).
+        - otherwise, 5-fold stratified cross-validation, repeated twice, or once if
+          `timeout` is short. Most trials are evaluated on the first folds only (see
+          `pruning`).
     refit : bool, str, dict or callable, default=True
         Whether to refit the best configuration on all data. With several metrics, pass
         the name of the metric that determines the best configuration, or False. A
@@ -283,8 +302,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Configurations with which the search starts, as for
         :class:`~skbayes.BayesSearchCV`. In the extended space without a custom
         `estimator`, the initial configurations of this space are always added. In all
-        other cases, "default" is the current configuration of the pipeline, if the
-        space contains it, and None adds no initial configurations.
+        other cases, "default" is the current configuration of the pipeline, or the
+        nearest one of the space. None adds no initial configurations.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         Results of an earlier search on the same data, scored by the same metric: a
         fitted search, its ``cv_results_``, the path of a journal, or any other source
@@ -502,7 +521,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         "space": [compat.StrOptions(set(SPACES)), None],
         "dev": [tuple, list, Mapping, None],
         "language": [str, None],
-        "stages": [list, tuple, np.ndarray, compat.StrOptions({"auto"})],
+        "pruning": BayesSearchCV._parameter_constraints["pruning"],
+        "n_iter": [COUNT, list, tuple, np.ndarray],
     }
     del _parameter_constraints["best_of"]
     del _parameter_constraints["early_stopping"]
@@ -588,6 +608,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     # -- hooks --------------------------------------------------------------------
 
+    @property
+    def _is_timed(self) -> bool:
+        # The sizes of the stages depend on the number of documents only.
+        return False
+
     def _resolve(
         self, X: Any, y: Any, params: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Any, Any]:
@@ -595,7 +620,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         pipeline = self._pipeline()
         classifies = is_classifier(pipeline)
         texts = check_labeled_texts(X, y, classifies, "X", "y")
-        n_texts, cv = len(texts), self._splitter(y, len(texts))
+        n_texts = len(texts)
+        share = self._share_of_trial(y, n_texts, sum(map(len, texts)))
+        n_repeats = N_REPEATS if TRIPLES * share <= TRIAL_SHARE else 1
+        cv = self._splitter(y, n_texts, n_repeats)
         if self.dev is not None:
             dev_texts, dev_labels = self._checked_dev(params, y)
             cv = [(np.arange(n_texts), np.arange(n_texts, n_texts + len(dev_texts)))]
@@ -605,7 +633,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             texts = texts + dev_texts
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
-        space = self._full_space(pipeline, sum(map(len, texts)))
+        space = self._full_space(pipeline, sum(map(len, texts)), share)
         settings = {
             **self._values(),
             "estimator": pipeline,
@@ -656,7 +684,17 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     # -- before the search --------------------------------------------------------
 
-    def _splitter(self, labels: Any, n_texts: int) -> Any:
+    def _share_of_trial(self, labels: Any, n_texts: int, n_characters: int) -> float:
+        """Return the expected share of the time limit of a trial with characters."""
+        timeout = parse_time("timeout", self.timeout)
+        if timeout is None or self.estimator is not None or self.space != "extended":
+            return 0.0
+        n_classes = len(set(np.ravel(labels).tolist()))
+        n_problems = n_classes if n_classes > 2 else 1
+        n_fits = n_problems * (1 if n_texts >= MANY_TEXTS else N_FOLDS)
+        return n_characters * (COUNT_SECONDS + FIT_SECONDS * n_fits) / timeout
+
+    def _splitter(self, labels: Any, n_texts: int, n_repeats: int) -> Any:
         if self.cv is not None or not is_classifier(self._pipeline()):
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
@@ -669,7 +707,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 splitter = StratifiedShuffleSplit
             return splitter(1, test_size=TEST_SHARE, random_state=0)
         splitter = RepeatedStratifiedKFold if stratified else RepeatedKFold
-        return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
+        return splitter(n_splits=N_FOLDS, n_repeats=n_repeats, random_state=0)
 
     def _stage_arguments(self, n_texts: int) -> dict[str, Any]:
         """Return the sizes and numbers of trials of the stages, if they are "auto"."""
@@ -709,8 +747,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         )
         return Pipeline([(VECTORIZER, vectorizer), (CLASSIFIER, learner)])
 
-    def _full_space(self, pipeline: Any, n_characters: int | None) -> Any:
-        """Combine the predefined space with `search_spaces`."""
+    def _full_space(self, pipeline: Any, n_characters: int, share: float) -> Any:
+        """Combine the predefined space with `search_spaces`.
+
+        The `share` is that of the time limit which a trial with characters takes.
+        """
         own = self.search_spaces
         if isinstance(own, str):  # "auto"
             own = own if self.space is None else None
@@ -729,11 +770,17 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 f"space={self.space!r} requires an NGramVectorizer as a step of the "
                 "pipeline. Use space=None to search only search_spaces."
             )
+        changes = with_steps(without_auto(own or {}), pipeline)
+        analyzer, ngrams = f"{steps[0]}__analyzer", f"{steps[0]}__ngram_range"
+        if share > TRIAL_SHARE and changes.keys().isdisjoint({analyzer, ngrams}):
+            changes[analyzer] = ["word"]
+            if TRIPLES * share > TRIAL_SHARE:
+                changes[ngrams] = [(1, 1), (1, 2)]
         return text_space(
             self.space,
             language=self.language,
             n_characters=n_characters,
-            changes=with_steps(without_auto(own or {}), pipeline),
+            changes=changes,
             vectorizer=steps[0],
             classifier=CLASSIFIER if self.estimator is None else None,
         )

@@ -130,6 +130,8 @@ class Evaluation:
             if state is not None:
                 break
         skipped = FoldResult(status=FoldStatus.SKIPPED)
+        if state is None and self.fidelity.n_folds is not None:
+            state = TrialState.PRUNED  # unless there are no other folds
         return self.trial(
             [results.get(i, skipped) for i in range(len(self.evaluator.plan.splits))],
             state=state or TrialState.COMPLETE,
@@ -214,7 +216,7 @@ class CandidateEvaluator:
             # Trials that finish later are excluded, because they depend on timing.
             complete=tuple(self._complete),
             refusal=_refusal(self.plan.estimator, params),
-            groups=[list(range(len(self.plan.splits)))],
+            groups=[list(range(len(self.plan.splits)))[: fidelity.n_folds]],
         )
         for aspect in self.aspects:
             aspect.begin(evaluation)
@@ -280,6 +282,8 @@ class CandidateEvaluator:
         score, noise, state = self._mean(folds), None, trial.state
         if len(fitted) == len(trial.folds):
             state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
+        elif math.isnan(score) and state == TrialState.PRUNED:
+            state = TrialState.FAILED
         elif fitted:
             scores = first_scores(folds, self.plan.objective)
             if scores is not None:
@@ -304,7 +308,11 @@ class CandidateEvaluator:
 
         Return the arguments of `Optimizer.tell` in addition to the score.
         """
-        more: dict[str, Any] = {"censored": trial.state.is_partial}
+        # Only a race predicts the mean over all folds, with a variance. Without it, the
+        # trial has all folds of its fidelity.
+        has_ended = trial.state == TrialState.PRUNED and trial.noise is None
+        censored = trial.state.is_partial and not has_ended
+        more: dict[str, Any] = {"censored": censored}
         if trial.duration > 0.0:
             more["cost"] = trial.duration
         if trial.noise is not None:

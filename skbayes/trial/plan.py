@@ -82,7 +82,11 @@ class Stage:
     `stage` is filled in. `fidelities` are all that it can return. `weight` is the
     expected time of a trial, relative to the trials of other stages; None means the
     share of the training rows. `n_points` is the number of trials in parallel, if it is
-    larger than the number of the search.
+    larger than the number of the search. With a timeout,
+    ``pace(plan, history, seconds, n_workers)`` is called with the remaining seconds
+    when the stage begins. It returns the number of trials and the seconds of the stage.
+    A stage without trials is left out. Proposals should not take more than the
+    `trial_share` of its seconds.
     """
 
     make_optimizer: Callable[[Plan, History], Any]
@@ -93,6 +97,8 @@ class Stage:
     fidelities: Sequence[Fidelity] = (FULL_DATA,)
     weight: float | None = None
     n_points: int = 1
+    pace: Callable[[Plan, History, float, int], tuple[float, float]] | None = None
+    trial_share: float = 1.0
 
     def weight_in(self, plan: Plan) -> float:
         """Return the expected time of a trial, relative to those on all rows."""

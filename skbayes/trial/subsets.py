@@ -22,17 +22,20 @@ from skbayes import compat
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Amount of training data of a trial.
+    """Amount of training data and of folds of a trial.
 
     `train_size` is a fraction in (0, 1] of each training set, or a number of rows. For
     a fraction, there are at least `min_rows`, but at most half of the smallest training
-    set. `subset` is the number of one of several independent subsets.
+    set. `subset` is the number of one of several independent subsets. `n_folds` is the
+    number of folds that are fitted, the first ones; None means all of them. The state
+    of a trial with fewer folds is "pruned".
     """
 
     stage: int = 0
     train_size: float | int = 1.0
     subset: int = 0
     min_rows: int = 0
+    n_folds: int | None = None
 
     @property
     def is_whole(self) -> bool:

@@ -36,6 +36,7 @@ TEXT_SPACE = {
 
 
 MORE = {
+    MultiStageSearchCV: {"stages": (0.3, 1.0)},
     HyperTuneSearchCV: {"complexity": {"max_depth": 1}, "n_subsets": 2},
     ParetoSearchCV: {"objectives": {"accuracy": "max", "leaves": ("min", n_leaves)}},
     TradeoffSearchCV: {"cost": n_leaves},

@@ -172,8 +172,9 @@ def _above(params):
     ("space", "more", "points"),
     [
         ({"C": (0.5, 3.0)}, {}, [{"C": 1.0}]),
-        # The own values are outside of the space, or forbidden.
-        ({"C": (2.0, 3.0)}, {}, []),
+        # The nearest value of the space, if it is not forbidden.
+        ({"C": (2.0, 3.0)}, {}, [{"C": 2.0}]),
+        ({"C": [2.0, 3.0]}, {}, []),
         ({"C": (0.5, 3.0)}, {"constraints": _above}, []),
         ({"C": (0.5, 3.0)}, {"initial_points": None}, []),
         ({"C": (0.5, 3.0)}, {"initial_points": [{"C": 2.5}]}, [{"C": 2.5}]),

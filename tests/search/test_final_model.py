@@ -366,7 +366,7 @@ def test_without_usable_predictions_the_best_configuration_is_the_final_model(mo
 
 
 def test_only_trials_that_satisfy_the_constraints_are_members(taken):
-    search = fitted(constraints={"accuracy": ">= 0.9"}, n_iter=10)
+    search = fitted(constraints={"accuracy": ">= 0.88"}, n_iter=10)
     kept = [search.trials_[number].feasible for number in search.ensemble_.weights]
     assert all(kept)
     assert not all(trial.feasible for trial in search.trials_)

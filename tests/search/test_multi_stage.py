@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 from endings import kill_after, raises_after
 from every_search import small_search
-from fake_clock import TakesTime
+from fake_clock import CLOCK, TakesTime
 from grid_comparison import assert_same_tables
 from scipy.stats import spearmanr
 from simple_estimators import Sized
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV, MultiStageSearchCV, load_history
+from skbayes import BayesSearchCV, MultiStageSearchCV, load_history, models
 from skbayes.search import running
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.fidelity import MultiFidelity
@@ -30,7 +31,12 @@ LISTS = {"quality": [k / 24 for k in range(24)]}
 
 
 def make(space=SPACE, estimator=None, **kwargs):
-    arguments = {"n_iter": 12, "cv": 3, "random_state": 0} | kwargs
+    arguments = {
+        "stages": (0.3, 1.0),
+        "n_iter": 12,
+        "cv": 3,
+        "random_state": 0,
+    } | kwargs
     return MultiStageSearchCV(estimator or SVC(), space, **arguments)
 
 
@@ -382,7 +388,10 @@ def test_arguments_are_those_of_the_plain_search_and_its_own():
     ours, plain = (inspect.signature(kind).parameters for kind in kinds)
     own = {"stages", "n_promoted", "multi_fidelity", "best_of"}
     assert set(ours) == set(plain) | own
-    assert {n for n in plain if ours[n].default != plain[n].default} <= {"error_score"}
+    assert {n for n in plain if ours[n].default != plain[n].default} <= {
+        "error_score",
+        "pruning",
+    }
 
 
 def test_stage_correlation_is_that_of_the_scores():
@@ -406,3 +415,136 @@ def test_stage_correlation_is_that_of_the_scores():
     row = search.stage_correlation_.iloc[0]
     assert row["rank_correlation"] == pytest.approx(1.0)
     assert row["model_correlation"] > 0.5
+
+
+# -- sizes that are chosen ------------------------------------------------------------
+
+
+class Clocked(Sized):
+    """Estimator whose fits take a time that is proportional to their rows."""
+
+    seconds_per_row = 1e-3
+
+    def fit(self, X, y):
+        CLOCK.now += self.seconds_per_row * len(X)
+        return super().fit(X, y)
+
+
+def timed(n_rows=13500, cls=Clocked, space=None, **kwargs):
+    options = {"n_iter": None, "cv": 3, "refit": False, "random_state": 0} | kwargs
+    search = MultiStageSearchCV(cls(), space or {"quality": (0.0, 1.0)}, **options)
+    return search.fit(np.zeros((n_rows, 1)), np.arange(n_rows) % 2)
+
+
+def rows_by_trial(search):
+    return [round(9000 * trial.train_fraction) for trial in search.trials_]
+
+
+@pytest.mark.parametrize(
+    "n_rows, fractions",
+    [(3000, [1.0]), (18000, [1.0]), (18900, [0.2, 1.0]), (94000, [0.04, 0.2, 1.0])],
+)
+def test_without_a_limit_the_sizes_depend_on_the_rows(n_rows, fractions):
+    search = timed(n_rows, Sized, n_iter=4)
+    np.testing.assert_allclose(search.train_fractions_, fractions)
+
+
+def test_sizes_and_folds_are_those_for_which_there_is_time(fake_clock):
+    begin = fake_clock.now
+    # One fit on all rows takes 9 s. Twenty take more than half of the time.
+    search = timed(timeout=150.0, return_train_score=True)
+    assert fake_clock.now - begin <= 150.0 * 1.1
+    by_stage = {}
+    for trial, rows in zip(search.trials_, rows_by_trial(search), strict=True):
+        by_stage.setdefault((rows, int(trial.fitted.sum())), []).append(trial.params)
+    assert list(by_stage) == [(1000, 3), (3000, 3), (3000, 1), (9000, 3)]
+    n_trials = [len(params) for params in by_stage.values()]
+    assert n_trials[:2] == [1, 1] and n_trials[2] >= 20 and n_trials[3] >= 2
+    # The own configuration is measured, and then compared with the best ones.
+    own = {"quality": 0.5}
+    assert all(own in params for params in by_stage.values())
+    assert len(search.cv_results_["params"]) == n_trials[-1]
+    states = np.array(search.all_cv_results_["state"])
+    assert (states == "pruned").sum() == n_trials[2]
+    assert search.best_params_["quality"] > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:timeout=")
+@pytest.mark.parametrize(
+    "timeout, last", [(1e5, (9000, 3)), (40.0, (9000, 1)), (8.0, (3000, 1))]
+)
+def test_the_last_stage_is_the_largest_for_which_there_is_time(
+    timeout, last, fake_clock
+):
+    search = timed(timeout=timeout, n_iter=30)
+    assert (rows_by_trial(search)[-1], search.trials_[-1].fitted.sum()) == last
+    assert len(search.trials_) <= 30
+    assert np.isfinite(search.best_score_)
+
+
+def test_samples_have_all_classes_and_several_groups(fake_clock):
+    y = np.r_[np.zeros(13000), np.ones(490), np.full(10, 2)]
+    options = {"n_iter": 6, "timeout": 100.0, "refit": False, "cv": 3}
+    search = MultiStageSearchCV(Clocked(), {"quality": (0.0, 1.0)}, **options)
+    assert search.fit(np.zeros((13500, 1)), y).best_score_ > 0
+    groups = np.arange(13500) // 1500
+    search.set_params(cv=GroupKFold(3)).fit(np.zeros((13500, 1)), y, groups=groups)
+    assert set(rows_by_trial(search)) == {9000}  # a sample would have few groups
+
+
+@pytest.mark.filterwarnings("ignore:One or more")
+def test_small_samples_on_which_all_fits_fail_are_left(fake_clock):
+    class Greedy(Clocked):
+        def fit(self, X, y):
+            if len(X) < 2000:
+                raise ValueError("too few rows")
+            return super().fit(X, y)
+
+    with pytest.warns(FitFailedWarning, match="too few rows"):
+        search = timed(cls=Greedy, timeout=400.0, n_iter=12)
+    assert rows_by_trial(search)[-1] == 9000
+    assert np.isfinite(search.best_score_)
+
+
+def test_a_journal_goes_on_with_the_stages_of_the_first_run(fake_clock, tmp_path):
+    kwargs = {"timeout": 400.0, "journal": tmp_path / "journal"}
+    first = timed(n_iter=9, **kwargs)
+    more = timed(n_iter=20, **kwargs)
+    assert len(more.trials_) >= 20
+    for one, other in zip(first.trials_, more.trials_[:9], strict=True):
+        assert (one.params, one.stage, one.score) == (
+            other.params,
+            other.stage,
+            other.score,
+        )
+
+
+def test_each_model_of_a_choice_is_tried_on_the_smallest_sample(fits_here):
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    candidates = models(X, y)
+    options = {"n_iter": 8, "timeout": 600, "cv": 2, "random_state": 0}
+    search = MultiStageSearchCV(*candidates, **options).fit(X, y)
+    first = of_stage(search, 0)
+    assert len({type(t.params["model"]) for t in first}) == len(first) == 6
+    assert search.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("kwargs", [{"n_iter": [3, 4], "timeout": 9}, {"n_iter": None}])
+def test_a_number_of_trials_that_does_not_fit_the_stages(kwargs):
+    with pytest.raises(ValueError, match="n_iter"):
+        timed(**kwargs)
+
+
+def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):
+    with pytest.warns(UserWarning, match="score on the first fold"):
+        search = timed(timeout=30.0, n_iter=9, refit=True)
+    assert [trial.fitted.sum() for trial in search.trials_] == [3] + [1] * 6
+    assert rows_by_trial(search)[-2:] == [9000, 9000]
+    assert search.best_score_ == max(trial.score for trial in search.trials_[-2:])
+    assert search.best_estimator_.n_rows_ == 13500
+    assert pickle.loads(pickle.dumps(search)).predict([[0.0]]).shape == (1,)
+    # A rule that needs scores on all folds chooses among the trials that have them.
+    search.set_params(refit="corrected")
+    search.fit(np.zeros((13500, 1)), np.arange(13500) % 2)
+    assert search.best_score_ == search.trials_[0].score

@@ -531,3 +531,28 @@ def test_a_penalty_in_the_space_needs_the_primal_problem():
     spaces: list = [{"classifier__penalty": nested}]
     assert not TextRepresentationSearchCV(None, spaces, space=None)._pipeline()[-1].dual
     assert TextRepresentationSearchCV()._pipeline()[-1].dual
+
+
+@pytest.mark.parametrize(
+    ("share", "own", "analyzers", "longest", "n_splits"),
+    [
+        (0.1, {}, {"word", "char", "char_wb"}, 3, 10),
+        (0.3, {}, {"word"}, 3, 10),
+        (0.5, {}, {"word"}, 2, 5),
+        (0.5, {"ngram_range": [(1, 1), (1, 3)]}, {"word", "char", "char_wb"}, 3, 5),
+    ],
+)
+def test_short_timeouts_leave_out_expensive_ngrams(
+    share, own, analyzers, longest, n_splits
+):
+    n_characters = sum(map(len, TEXTS))
+    seconds = n_characters * (text_search.COUNT_SECONDS + 5 * text_search.FIT_SECONDS)
+    search = TextRepresentationSearchCV(search_spaces=own, timeout=seconds / share)
+    settings, _, _ = search._resolve(TEXTS, LABELS, {})
+    space = Space.from_notation(settings["search_spaces"])
+    rows = np.random.default_rng(0).random((200, space.n_columns))
+    drawn = space.decode(space.snap(space.from_uniform(rows)))
+    words = [p for p in drawn if p["vectorizer__analyzer"] == "word"]
+    assert {params["vectorizer__analyzer"] for params in drawn} == analyzers
+    assert max(params["vectorizer__ngram_range"][1] for params in words) == longest
+    assert settings["cv"].get_n_splits(TEXTS, LABELS) == n_splits

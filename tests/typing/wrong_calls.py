@@ -68,8 +68,7 @@ def multi_stage_search() -> None:
     MultiStageSearchCV(estimator, n_itr=5)  # type: ignore
     MultiStageSearchCV(estimator, n_iter="5")  # type: ignore
     MultiStageSearchCV(estimator, stages=0.3)  # type: ignore
-    MultiStageSearchCV(estimator, stages="auto")  # type: ignore
-    MultiStageSearchCV(estimator, n_iter=None)  # type: ignore
+    MultiStageSearchCV(estimator, pruning="yes")  # type: ignore
     MultiStageSearchCV(estimator, n_promoted="3")  # type: ignore
     MultiStageSearchCV(estimator, multi_fidelity="yes")  # type: ignore
     MultiStageSearchCV(estimator, best_of="first_stage")  # type: ignore
