@@ -199,10 +199,11 @@ def points_to_begin_with(
 
 
 def _nearest_of(value: Any, dimension: Any) -> Any:
-    """Return the nearest value of a range for a number of its type, or None."""
+    """Return the nearest value of a range for a number, or None."""
     if not isinstance(dimension, Integer | Real) or not is_number(value):
         return None
-    if isinstance(dimension, Integer) != isinstance(value, Integral):
+    # A float may be a share, such as the share of all features.
+    if isinstance(dimension, Integer) and not isinstance(value, Integral):
         return None
     return min(max(value, dimension.low), dimension.high)
 

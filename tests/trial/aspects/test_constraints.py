@@ -205,7 +205,7 @@ def test_the_only_metric_of_a_callable_is_called_score():
     def leaves(estimator, X, y):
         return -float(estimator.get_n_leaves())
 
-    found = search(scoring=leaves, constraints={"score": ">= -4"}, n_iter=2).fit(X, y)
+    found = search(scoring=leaves, constraints={"score": ">= -4"}, n_iter=4).fit(X, y)
     feasible = found.cv_results_["mean_test_score"] >= -4
     assert found.cv_results_["feasible"].tolist() == feasible.tolist()
     wrong = search(scoring=leaves, constraints={"leaves": ">= -4"}, n_iter=2)
