@@ -120,8 +120,7 @@ def choose_by_rule(
     still better after the correction of its optimism.
     """
     if is_unfinished(ranked):
-        unknown = ("best_score_corrected_", "best_gain_", "best_gain_std_")
-        return best, {**dict.fromkeys(unknown, math.nan), "own_index_": None}
+        return best, unknown_gain()
     allowed = np.ones(len(ranked), dtype=bool)
     if plan.constraints is not None:
         # Trials on small samples may satisfy bounds that trials on all rows violate.
@@ -157,6 +156,12 @@ def choose_by_rule(
         "best_gain_std_": std,
         "own_index_": own,
     }
+
+
+def unknown_gain() -> dict[str, Any]:
+    """Return the attributes that describe a score, without scores on all folds."""
+    unknown = ("best_score_corrected_", "best_gain_", "best_gain_std_")
+    return {**dict.fromkeys(unknown, math.nan), "own_index_": None}
 
 
 def _own_row(plan: Plan, ranked: History, usable: np.ndarray, best: int) -> int | None:

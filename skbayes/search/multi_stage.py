@@ -49,6 +49,7 @@ from skbayes.search.stage_sizes import (
     with_one_fold,
 )
 from skbayes.space.candidates import Candidates
+from skbayes.space.lists import option_key, same
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.trial.options import RULES
@@ -763,7 +764,8 @@ class MultiStageSearchCV(BayesSearchCV):
             # The first configuration, usually the estimator's own, is compared with the
             # best ones.
             own = plan.initial_points[0]
-            promoted = [promoted[0], own, *(p for p in promoted[1:] if p != own)]
+            others = (params for params in promoted[1:] if not same(params, own))
+            promoted = [promoted[0], own, *others]
         options = self._optimizer_options(
             plan,
             surrogate=self._informed_surrogate(plan, fidelity, history),
@@ -849,11 +851,11 @@ class MultiStageSearchCV(BayesSearchCV):
         is_plain = isinstance(self.refit, bool | str) and self.refit not in RULES
         best = self._promoted(with_one_fold(history))[:1] if self._is_timed else []
         compared = [
-            trial.params
+            option_key(trial.params)
             for trial in history
             if trial.stage % 2 != ONE_FOLD and trial.state == TrialState.COMPLETE
         ]
-        return is_plain and any(trial.params not in compared for trial in best)
+        return is_plain and any(option_key(t.params) not in compared for t in best)
 
     def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
         history, results = found["trials_"], found["cv_results_"]
@@ -869,10 +871,8 @@ class MultiStageSearchCV(BayesSearchCV):
             f"timeout={self.timeout!r}: no time was left to fit the best configuration "
             "on all folds. best_score_ is its score on the first fold."
         )
-        unknown = ("best_score_corrected_", "best_gain_", "best_gain_std_")
         attributes = choice.best_attributes(results, row)
-        described = {**dict.fromkeys(unknown, math.nan), "own_index_": None}
-        return described | attributes | {"best_score_": scores[row]}
+        return choice.unknown_gain() | attributes | {"best_score_": scores[row]}
 
 
 def _shares(n_iter: int, n_stages: int) -> list[int]:

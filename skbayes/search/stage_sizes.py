@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.space.dimensions import FloatArray
+from skbayes.space.lists import same
 from skbayes.space.optimum_prior import ModelStarts
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial
@@ -106,7 +107,7 @@ def expected_costs(
     first = {
         trial.train_fraction: _cost(trial, n_workers)
         for trial in history
-        if trial.params == history[0].params and trial.fitted.all()
+        if same(trial.params, history[0].params) and trial.fitted.all()
     }
     if not first:
         return np.zeros(len(sizes))

@@ -548,3 +548,19 @@ def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):
     search.set_params(refit="corrected")
     search.fit(np.zeros((13500, 1)), np.arange(13500) % 2)
     assert search.best_score_ == search.trials_[0].score
+
+
+class Weighted(Clocked):
+    """Estimator with a parameter whose values are arrays."""
+
+    def __init__(self, alphas=None, quality=0.5, bad=None):
+        super().__init__(quality, bad)
+        self.alphas = alphas
+
+
+def test_options_that_are_arrays_are_compared_with_a_timeout(fake_clock):
+    space = {"alphas": [np.arange(2.0), np.ones(2)], "quality": (0.0, 1.0)}
+    search = timed(timeout=150.0, cls=Weighted, space=space)
+    assert len({trial.params["alphas"][0] for trial in search.trials_}) == 2
+    assert len({trial.stage for trial in search.trials_}) == 4
+    assert search.best_params_["quality"] > 0.5
