@@ -10,9 +10,10 @@ from functools import partial
 from multiprocessing.pool import ApplyResult
 from typing import Any
 
+from joblib import parallel_config
 from sklearn.utils.parallel import Parallel
 
-from skbayes.compat.private_names import (
+from skbayes.compat.private_names import (  # noqa: F401
     TASK_PENDING,
     ShutdownExecutorError,
     _joblib_state,
@@ -20,6 +21,7 @@ from skbayes.compat.private_names import (
     get_active_backend,
     get_reusable_executor,
     resource_tracker,
+    worker_environment,
 )
 
 # Seconds between checks whether a fit has finished, as in joblib.
@@ -116,6 +118,12 @@ def own_backend(backend: Any) -> Any:
         name = "submit" if hasattr(own, "submit") else "apply_async"
         setattr(own, name, partial(_submit_or_fail, own, getattr(own, name)))
     return own
+
+
+def threads() -> Any:
+    """Return joblib's backend of threads."""
+    with parallel_config("threading"):
+        return active_backend()
 
 
 def _one_at_a_time(method: Any, *args: Any, **kwargs: Any) -> Any:

@@ -69,10 +69,14 @@ class ExecutionContext:
     The configurations of scikit-learn and joblib and NumPy's error state belong to a
     thread, and new threads start with the defaults. `n_jobs` and `pre_dispatch` are as
     for the searches. `n_workers` is the number of fits that can run in parallel, and
-    `backend` the one of joblib that runs them.
+    `backend` the one of joblib that runs them. With `in_threads`, threads replace
+    joblib's workers on this machine: they wait for processes of their own, which have
+    the variables of `environment`.
     """
 
-    def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
+    def __init__(
+        self, n_jobs: int | None, pre_dispatch: int | str, in_threads: bool = False
+    ) -> None:
         # An int is a number of trials, whose fits joblib dispatches as by default.
         is_of_fits = isinstance(pre_dispatch, str)
         self._pre_dispatch = pre_dispatch if is_of_fits else "2*n_jobs"
@@ -86,6 +90,11 @@ class ExecutionContext:
         if self._is_dask:
             # There may be one worker, or none, while others start.
             self.n_workers = max(2, self.n_workers)
+        self.environment: dict[str, str] = {}
+        if self.n_workers > 1 and self.kind in (ThreadBackend, ProcessBackend):
+            self.environment = workers.worker_environment(self.backend, self.n_workers)
+        if in_threads and self.kind is ProcessBackend:
+            self.backend = self._joblib["backend"] = workers.threads()
 
     @property
     def _is_dask(self) -> bool:
@@ -305,14 +314,14 @@ class TrialExecutor:
             )
             self._threads[-1].start()
 
-    def warm_up(self, task: Task, seconds: float) -> None:
-        """Run a task before all others, and wait for at most some seconds.
-
-        Its errors are ignored.
-        """
+    def warm_up(self, task: Task, seconds: float = math.inf) -> Any:
+        """Run a task before all others; return its result, None after some seconds."""
         self.start(WARM_UP, task)
-        self.finished(seconds)
-        self._futures.pop(WARM_UP, None)
+        try:
+            done = self.finished(seconds)
+        finally:
+            self._futures.pop(WARM_UP, None)
+        return done[WARM_UP].result() if done else None
 
     def _serve(self) -> None:
         with contextlib.ExitStack() as stack:

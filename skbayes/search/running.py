@@ -91,7 +91,10 @@ class RunningSearch:
                 stack.enter_context(autologged(search, plan.X))
             stack.enter_context(plan.tasks.fit())
             given = plan.settings["pre_dispatch"]
-            context, journal = ExecutionContext(search.n_jobs, given), NullJournal()
+            # Processes that can be killed need threads only. Callbacks need workers.
+            in_threads = plan.limits.is_given and not plan.is_observed
+            context = ExecutionContext(search.n_jobs, given, in_threads)
+            journal = NullJournal()
             # By default, as many trials are in progress as keep the workers busy.
             n_points = context.trials_in_flight(len(plan.splits))
             if plan.pruning_risk is not None:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
@@ -58,13 +58,15 @@ serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 class LimitedFit:
     """Fit of a pickled fold in a server process, which loads the `portable` handle.
 
-    Without a fold, the process only loads the job.
+    Without a fold, the process only loads the job. `environment` is what a new process
+    has in addition to the variables of this one.
     """
 
     handle: DataHandle
     portable: DataHandle
     limits: FitLimits
     fold: bytes | None = None
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def is_stopped(self) -> bool:
@@ -81,10 +83,13 @@ class KillableBackend(Backend):
 
     batch_seconds = 0.0
 
-    def __init__(self, backend: Backend, limits: FitLimits) -> None:
+    def __init__(
+        self, backend: Backend, limits: FitLimits, environment: Mapping[str, str]
+    ) -> None:
         super().__init__(backend.job, n_workers=backend.n_workers)
         self.is_local, self.is_here = backend.is_local, backend.is_here
         self._backend, self._limits = backend, limits
+        self._environment = environment
         self._runs_in_backend = self._has_warned = False
         # The last one has the inputs for the processes.
         self._parts = [backend]
@@ -109,7 +114,7 @@ class KillableBackend(Backend):
         limits = self._limits.after(spent, self.is_local)
         content = None if fold is None else cloudpickle.dumps(fold)
         handle, portable = self._backend.handle, self._parts[-1].handle
-        return LimitedFit(handle, portable, limits, content)
+        return LimitedFit(handle, portable, limits, content, self._environment)
 
     def __exit__(self, *exception: object) -> None:
         """End the processes, and remove the transferred inputs."""
@@ -123,16 +128,20 @@ class KillableBackend(Backend):
         if self._runs_in_backend or not self.is_local:
             return
         begin, limits, fit = time.perf_counter(), self._limits, self._limited_fit()
-        if self.is_here or limits.trial_memory is not None:
-            try:
-                result, size = start_server(fit)
-            except OSError as error:  # such as in a browser, which has no processes
-                if limits.of_trials:
-                    raise RuntimeError(
-                        "trial_limits needs a process for the fits, and none could be "
-                        f"started: {error}."
-                    ) from error
-                return self._run_in_backend(error)
+        calls, started = [delayed(start_server)(fit)] * self.n_workers, []
+        try:
+            if self.is_here:
+                started = executor.warm_up(lambda parallel: parallel(calls))
+            elif limits.trial_memory is not None:
+                started = [start_server(fit)]
+        except OSError as error:  # such as in a browser, which has no processes
+            if limits.of_trials:
+                raise RuntimeError(
+                    "trial_limits needs a process for the fits, and none could be "
+                    f"started: {error}."
+                ) from error
+            return self._run_in_backend(error)
+        for result, size in started:
             if result is not None:
                 return self._run_in_backend(result.kept["exception"])
             if limits.trial_memory is not None and size >= limits.trial_memory:
@@ -144,8 +153,8 @@ class KillableBackend(Backend):
         if not self.is_here:
             _SERVERS.end(fit.portable.key)
             if limits.timeout is not None:
-                calls = [delayed(start_server)(fit)] * self.n_workers
-                executor.warm_up(lambda parallel: parallel(calls), limits.timeout)
+                with contextlib.suppress(Exception):
+                    executor.warm_up(lambda parallel: parallel(calls), limits.timeout)
         self.start_time = time.perf_counter() - begin
 
     def _call(self, folds: Sequence[Fold], spent: float) -> Any:
@@ -202,11 +211,11 @@ class FitServer:
 
     _fit: LimitedFit
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         self.data_key: str | None = None
         self._memory: TreeMemory | None = None
         self.first_size = 0
-        self._process, self._connection = _started()
+        self._process, self._connection = _started(environment)
         # Messages of the process; None is the end of them.
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -375,7 +384,7 @@ class _Servers:
         # A process ends with the thread that started it.
         self._starter = ThreadPoolExecutor(1)
 
-    def take(self, data_key: str) -> FitServer:
+    def take(self, data_key: str, environment: Mapping[str, str]) -> FitServer:
         """Return an idle server that has loaded the data, or a new one."""
         # Servers of earlier searches have exited, and are zombies.
         self._end(lambda server: not server.is_alive)
@@ -384,7 +393,7 @@ class _Servers:
                 if server.data_key in (data_key, None):
                     self._idle.remove(server)
                     return server
-        return FitServer()
+        return FitServer(environment)
 
     def put_back(self, server: FitServer) -> None:
         """Keep a server for the next fit."""
@@ -437,7 +446,7 @@ def start_server(fit: LimitedFit) -> tuple[FoldResult | None, int]:
 def _served(fit: LimitedFit) -> tuple[FitServer | None, FoldResult | None]:
     """Run a fit by a server, and again if its process ends before a fit."""
     for _ in range(N_STARTS):
-        server = _SERVERS.take(fit.portable.key)
+        server = _SERVERS.take(fit.portable.key, fit.environment)
         try:
             return server, server.run(fit)
         except BaseException as error:
@@ -474,7 +483,9 @@ def _limited(fit: LimitedFit) -> FoldResult:
     return result
 
 
-def _started() -> tuple[subprocess.Popen, Connection]:
+def _started(
+    environment: Mapping[str, str],
+) -> tuple[subprocess.Popen, Connection]:
     parent_end, child_end = multiprocessing.Pipe()
     path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
     number = str(child_end.fileno())
@@ -486,9 +497,8 @@ def _started() -> tuple[subprocess.Popen, Connection]:
     if sys.platform == "win32":
         os.set_handle_inheritable(child_end.fileno(), True)
         more = {"close_fds": False}
-    start = functools.partial(
-        subprocess.Popen, command, stdin=subprocess.DEVNULL, **more
-    )
+    more |= {"stdin": subprocess.DEVNULL, "env": os.environ | environment}
+    start = functools.partial(subprocess.Popen, command, **more)
     process = _SERVERS.start(start)
     child_end.close()
     return process, parent_end

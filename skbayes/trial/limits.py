@@ -58,6 +58,11 @@ class FitLimits:
         """Whether `trial_limits` is given."""
         return self.trial_timeout is not None or self.trial_memory is not None
 
+    @property
+    def is_given(self) -> bool:
+        """Whether there is any limit."""
+        return self.of_trials or self.timeout is not None
+
     def received(self) -> FitLimits:
         """Return the limits with a deadline by the clock of this machine."""
         if self.left is None:

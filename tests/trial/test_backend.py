@@ -104,7 +104,7 @@ def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
             return [[FoldResult(kept={"seconds": self.seconds})] for _ in calls]
 
     workers = Silent(1e-4)
-    with KillableBackend(Backend(job()), FitLimits(trial_timeout=9.0)) as backend:
+    with KillableBackend(Backend(job()), FitLimits(trial_timeout=9.0), {}) as backend:
         for _ in range(2):
             backend.run(workers, FOLDS)
     assert workers.sizes == [[0, 1, 2, 3]] * 2
@@ -116,7 +116,7 @@ def test_that_folds_cannot_be_sent_is_said_once():
             raise TypeError("stays here")
 
     workers, folds = Workers(0.0), [Fold(i, {"C": Staying()}) for i in range(2)]
-    with KillableBackend(ThreadBackend(job()), FitLimits(trial_timeout=9.0)) as backend:
+    with KillableBackend(ThreadBackend(job()), FitLimits(trial_timeout=9.0), {}) as backend:
         with pytest.warns(UserWarning) as warned:
             backend.run(workers, folds)
     assert workers.sizes == [[1, 1]]
