@@ -141,8 +141,9 @@ def _learned_portfolio(
     `own` value. A configuration is omitted if it needs an option that the space does
     not contain. It is also omitted if a parameter is missing from the space and the
     configuration needs an option of it other than the estimator's. For a boosted
-    estimator, it also needs a similar number. None if fewer than two configurations
-    remain.
+    estimator, it also needs a similar number. If fewer than `N_FIRST` remain, only the
+    learning rate and the number of rounds must be similar. None if fewer than two
+    remain then.
     """
     found = [
         (part, knowledge)
@@ -150,36 +151,49 @@ def _learned_portfolio(
         if (knowledge := knowledge_of(part) or {}).get("portfolio")
     ]
     n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
-    exact = {
-        part.prefix + name
-        for part, knowledge in found
-        if _coupled(knowledge)
-        for point in knowledge["portfolio"]
-        for name in point
-        if not (most_rounds and name in ROUNDS)
-    }
-    points: dict[str, Params] = {}
-    ranks = []
+    rounds, exact, pairs = set(ROUNDS) if most_rounds else set(), set(), set()
+    for part, knowledge in found:
+        if pair := _coupled(knowledge) - rounds:
+            names = {name for point in knowledge["portfolio"] for name in point}
+            exact |= {part.prefix + name for name in names - rounds}
+            pairs |= {part.prefix + name for name in pair}
+    learned: dict[int, Params] = {}
     for k in range(n):
-        learned: Params = {}
+        values: Params = {}
         for part, knowledge in found:
-            learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
-        if 0.0 < SIMILAR * most_rounds < _rounds_in(learned):
-            continue
-        point = _inside(space, learned, own, exact)
-        if point is None or not space.allows(point):
-            continue
-        key = key_of(space.encode([point])[0])
-        if key not in points:
-            points[key] = point
-            ranks.append(k)
+            values |= _full_names(knowledge["portfolio"][k], part, knowledge)
+        if not 0.0 < SIMILAR * most_rounds < _rounds_in(values):
+            learned[k] = values
+    points = _points(space, learned, own, exact, with_options=True)
+    if len(points) < N_FIRST:
+        points = _points(space, learned, own, pairs, with_options=False)
     if len(points) < 2:
         return None
+    ranks = list(points)
     regrets = np.vstack(
         [np.array(knowledge["regrets"])[ranks].T for _, knowledge in found]
     )
     n_first = min(N_FIRST, len(points))
     return Portfolio(space, list(points.values()), regrets / 100.0, n_first)
+
+
+def _points(
+    space: Space,
+    learned: Mapping[int, Params],
+    own: Params,
+    exact: set[str],
+    with_options: bool,
+) -> dict[int, Params]:
+    """Return the different configurations of a space with learned values, by rank."""
+    points, keys = dict[int, Params](), set()
+    for rank, values in learned.items():
+        point = _inside(space, values, own, exact, with_options)
+        if point is not None and space.allows(point):
+            key = key_of(space.encode([point])[0])
+            if key not in keys:
+                points[rank] = point
+                keys.add(key)
+    return points
 
 
 def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Params:
@@ -193,11 +207,12 @@ def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Para
 
 
 def _inside(
-    space: Space, learned: Params, own: Params, exact: set[str]
+    space: Space, learned: Params, own: Params, exact: set[str], with_options: bool
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None.
 
-    A number in `exact` that the space lacks must be similar to the estimator's own.
+    A value in `exact` that the space lacks must be similar to the estimator's own, and
+    also an option if `with_options`.
     """
     values = {**own, **learned}
     dimensions: dict[str, list[Dimension]] = {}
@@ -206,8 +221,9 @@ def _inside(
     for name in learned:
         if name not in dimensions:
             effect = name.rpartition("__")[2] != WITHOUT_EFFECT
-            free = is_number(values[name]) and name not in exact
-            if effect and not free and not _are_similar(values[name], own.get(name)):
+            is_option = with_options and not is_number(values[name])
+            needed = effect and (is_option or name in exact)
+            if needed and not _are_similar(values[name], own.get(name)):
                 return None
         elif is_number(values[name]):
             near = [(d, _nearest(d, values[name])) for d in dimensions[name]]

@@ -272,13 +272,15 @@ def test_what_the_fits_do_not_need_stays_at_home(reference):
     assert_same_search(search.fit(X, y), reference)
 
 
-def test_linear_algebra_is_bounded_in_processes(monkeypatch):
+@pytest.mark.parametrize("timeout", [None, 600])
+def test_linear_algebra_is_bounded_in_processes(monkeypatch, timeout):
     # Otherwise, the workers would inherit the tests' limit, also through their server.
     monkeypatch.setattr(context, "_DEFAULT_START_METHOD", None)
     get_reusable_executor(max_workers=2).shutdown(wait=True)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
-    search = restless(Threads(), n_iter=4, n_jobs=2, refit=False).fit(X, y)
+    search = restless(Threads(), n_iter=4, n_jobs=2, refit=False, timeout=timeout)
+    search.fit(X, y)
     limit = max(1, joblib.cpu_count() // 2)
     assert max(search.cv_results_["mean_test_score"]) <= limit
 
