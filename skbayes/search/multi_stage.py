@@ -729,10 +729,10 @@ class MultiStageSearchCV(BayesSearchCV):
         reserved = N_FINAL[1] * costs[-1]
         if reserved > MOST_FINAL * seconds:
             reserved = N_FINAL[1] * one_fold[-1]
-        half = min(seconds / 2, seconds - min(reserved, MOST_FINAL * seconds))
-        if N_FIRST * following[1] <= half:
+        share = seconds - min(reserved, MOST_FINAL * seconds)
+        if N_FIRST * following[1] <= min(seconds / 2, share):
             return nothing
-        return (left if left == math.inf else max(1, left // 2)), half
+        return (left if left == math.inf else max(1, left // 2)), share
 
     def _first_on_samples(self, plan: Plan, history: History) -> Optimizer:
         optimizer = self._make_optimizer(plan)

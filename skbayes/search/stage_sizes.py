@@ -25,7 +25,7 @@ FIRST_TIMED_ROWS, TIMED_GROWTH = 500, 3
 # With a timeout, the number of configurations for which the first stage should have
 # time, and the numbers for which the stage with all folds should have time when it
 # begins, and when the first stage begins.
-N_FIRST, N_FINAL = 20, (1.5, 4)
+N_FIRST, N_FINAL = 20, (1.5, 6)
 
 # Maximum share of the time that is reserved for all folds.
 MOST_FINAL = 0.6
