@@ -5,7 +5,8 @@ Symbols: ``q`` is the number of trials in flight, ``n_points``.
 Trial k is proposed from the results of exactly the trials 0 … k - q. The next q - 1
 trials are pending, even if some of them have finished, because the optimizer observes
 results in the order of the trials. The trials therefore depend on q, but never on
-timing.
+timing. There is one exception: with a timeout, the optimizer does not wait for a trial
+that takes much longer than the others.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from skbayes.loop.executor import TrialExecutor, is_death, is_unreadable, was_retried
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
@@ -33,6 +36,10 @@ logger = logging.getLogger("skbayes")
 
 # Number of crashes of a worker, while running nothing else, after which a trial fails.
 MAX_DEATHS = 2
+
+# With a timeout, the optimizer observes later trials if it has waited for a trial for
+# so many times the median duration of trials, and at least for so many seconds.
+PATIENCE, LEAST_PATIENCE = 3.0, 2.0
 
 
 class StopReason:
@@ -91,6 +98,8 @@ class Scheduler:
         self._evaluations: dict[int, Evaluation] = {}
         # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
+        # Finished trials that it has observed before an earlier trial.
+        self._early: set[int] = set()
         self._reason: str | None = None
         # Duration of the last proposal.
         self._proposing = 0.0
@@ -109,11 +118,9 @@ class Scheduler:
         try:
             try:
                 while self._ask_for_room():
-                    first = min(self._asked)
+                    first, begin = min(self._asked), self.budget.clock()
                     while first not in self._done:
-                        futures = self.executor.finished(self._until_deadline())
-                        if dead := self._keep_finished(futures):
-                            self._recover(dead)
+                        self._wait(begin + self._patience())
                     self._tell(first)
             except SearchTimeout:
                 self._reason = StopReason.TIMEOUT
@@ -131,7 +138,8 @@ class Scheduler:
 
     def _ask_for_room(self) -> bool:
         """Start trials while slots are free; return whether any trial is running."""
-        while self._reason is None and len(self._asked) < self.n_points:
+        early = self._early
+        while self._reason is None and len(self._asked) - len(early) < self.n_points:
             self._ask()
         return bool(self._asked)
 
@@ -233,6 +241,30 @@ class Scheduler:
 
     # -- finishing ----------------------------------------------------------------
 
+    def _wait(self, end: float) -> None:
+        """Wait for trials; after the `end`, observe those that have finished."""
+        seconds = self._until_deadline()
+        left = end - self.budget.clock()
+        if left <= 0.0:
+            for number in sorted(self._done.keys() - self._early):
+                self._observe(number)
+                self._early.add(number)
+            self._ask_for_room()
+        elif left < seconds:
+            seconds = left
+        futures = self.executor.finished(seconds)
+        if not futures and self._until_deadline() > 0.0:
+            return
+        if dead := self._keep_finished(futures):
+            self._recover(dead)
+
+    def _patience(self) -> float:
+        """Return the seconds for which the optimizer waits for one trial."""
+        durations = [trial.duration for trial in self.history[self._first :]]
+        if self.budget.timeout is None or not durations:
+            return math.inf
+        return max(PATIENCE * float(np.median(durations)), LEAST_PATIENCE)
+
     def _until_deadline(self) -> float:
         """Return the seconds for which to wait for trials."""
         return max(0.0, self.budget.deadline - self.budget.clock())
@@ -310,16 +342,22 @@ class Scheduler:
     # -- telling ------------------------------------------------------------------
 
     def _tell(self, number: int) -> None:
-        configuration, _ = self._asked.pop(number)
+        if number not in self._early:
+            self._observe(number)
+        self._early.discard(number)
+        del self._asked[number]
         trial = self._done.pop(number)
-        more = self.evaluator.observe(trial)
-        self.optimizer.tell(configuration, self.score_of(trial), **more)
         self.history.append(trial)
         logger.info("trial %d finished: %s, score %r", number, trial.state, trial.score)
         if self.report is not None:
             self.report(trial, self.history)
         if self._reason is None:
             self._reason = self._wish_to_stop(trial)
+
+    def _observe(self, number: int) -> None:
+        trial = self._done[number]
+        more = self.evaluator.observe(trial)
+        self.optimizer.tell(self._asked[number][0], self.score_of(trial), **more)
 
     def _wish_to_stop(self, trial: Trial) -> str | None:
         if trial.stop_requested:

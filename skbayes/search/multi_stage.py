@@ -757,7 +757,9 @@ class MultiStageSearchCV(BayesSearchCV):
         if is_first:
             return self._first_on_samples(plan, history)
         last = [trial for trial in history if trial.stage == stage]
-        promoted = [dict(trial.params) for trial in self._promoted(last)]
+        # The smallest sample does not exclude any model.
+        n = n_models(plan) if self._is_timed and stage == 0 else 1
+        promoted = [dict(trial.params) for trial in self._promoted(last, n)]
         if not promoted:
             _warn_of_failure(last, stage, plan.settings["stages"][stage])
         elif self._is_timed and one_fold and plan.initial_points:
@@ -775,14 +777,14 @@ class MultiStageSearchCV(BayesSearchCV):
         )
         return Optimizer(plan.space, **options)
 
-    def _promoted(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Return the best trials of a stage, best first."""
+    def _promoted(self, trials: Sequence[Trial], least: int = 1) -> list[Trial]:
+        """Return the best trials of a stage, at least so many, best first."""
         usable = self._usable(trials)
         order = best_first(
             [trial.score for trial in usable],
             [trial.violation or 0.0 for trial in usable],
         )
-        return [usable[place] for place in order[: self.n_promoted]]
+        return [usable[place] for place in order[: max(self.n_promoted, least)]]
 
     def _usable(self, trials: Sequence[Trial]) -> list[Trial]:
         """Return the trials with all folds of their stage."""

@@ -34,7 +34,7 @@ class Fake:
         self.n_asked = 0
         self.pending, self.told, self.learned, self._complete = [], [], [], []
         self.knew = {}
-        self.started, self.futures = [], {}
+        self.started, self.futures, self.left = [], {}, {}
         self.is_stopped = False
         self.n_in_flight = []
 
@@ -78,8 +78,8 @@ class Fake:
         if outcome == "interrupted":
             return None
         stop = self.events.get("stop_at") == number
-        extras = {"stop_requested": stop}
-        return Trial(number, params, [], float(number), extras=extras)
+        more = {"extras": {"stop_requested": stop}, "duration": self.takes(number)}
+        return Trial(number, params, [], float(number), **more)
 
     def failed(self, evaluation, text):
         number, params = evaluation
@@ -97,6 +97,9 @@ class Fake:
 
     # the executor
 
+    def takes(self, number):
+        return float(self.seconds[number]) if self.seconds else 1.0
+
     @property
     def under_way(self):
         return sorted(self.futures)
@@ -105,6 +108,7 @@ class Fake:
         assert not (alone and self.futures)
         self.started.append(number)
         self.futures[number] = Future()
+        self.left[number] = self.takes(number)
         self.n_in_flight.append(len(self.futures))
 
     def finished(self, seconds=math.inf):
@@ -112,13 +116,14 @@ class Fake:
         if self.is_stopped:
             self.futures[number].set_result("interrupted")
             return {number: self.futures.pop(number)}
-        if (self.seconds[number] if self.seconds else 1.0) > seconds:
+        if self.left[number] > seconds:
             self.now += seconds
+            self.left[number] -= seconds
             return {}
         if number == self.events.get("interrupt_at"):
             del self.events["interrupt_at"]
             raise KeyboardInterrupt
-        self.now += self.seconds[number] if self.seconds else 1.0
+        self.now += self.left[number]
         killer = self.events.get("killer")
         once = self.events.get("killed_once", [])
         if killer in self.futures or (once and once[0] in self.futures):
@@ -277,6 +282,26 @@ def test_what_is_in_flight_at_the_deadline_is_dropped(
     aborted = [record.args for record in caplog.records if "aborted" in record.msg]
     assert aborted == [(number,) for number in dropped]
     assert [one["x"] for one, _ in fake.told] == finished
+    assert fake.pending == []
+
+
+@pytest.mark.parametrize(
+    "timeout, known",
+    [
+        (None, [[0, 1], [0, 1, 2], [0, 1, 2, 3]]),
+        (99, [[0, 1], [0, 1, 3], [0, 1, 3, 4]]),
+    ],
+)
+def test_with_a_timeout_a_long_trial_delays_others_for_a_limited_time(timeout, known):
+    seconds = [1, 1, 30, 1, 1, 1, 1, 1]
+    fake = Fake(
+        seconds=seconds, order=lambda numbers: min(numbers, key=fake.left.__getitem__)
+    )
+    numbers, reason = fake.run(8, n_points=2, timeout=timeout)
+    assert (numbers, reason) == (list(range(8)), "n_iter")
+    assert sorted(one["x"] for one, _ in fake.told) == numbers
+    # Trial 3 runs beside trial 2, and is told after 3 s of waiting for trial 2.
+    assert [fake.knew[k] for k in (3, 4, 5)] == known
     assert fake.pending == []
 
 

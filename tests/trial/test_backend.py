@@ -116,7 +116,9 @@ def test_that_folds_cannot_be_sent_is_said_once():
             raise TypeError("stays here")
 
     workers, folds = Workers(0.0), [Fold(i, {"C": Staying()}) for i in range(2)]
-    with KillableBackend(ThreadBackend(job()), FitLimits(trial_timeout=9.0), {}) as backend:
+    with KillableBackend(
+        ThreadBackend(job()), FitLimits(trial_timeout=9.0), {}
+    ) as backend:
         with pytest.warns(UserWarning) as warned:
             backend.run(workers, folds)
     assert workers.sizes == [[1, 1]]
