@@ -101,10 +101,10 @@ class MultiStageSearchCV(BayesSearchCV):
         or a number of rows. Sizes must not decrease, and the last one is usually 1.0.
         "auto" without `timeout` begins with 2500 to 12500 rows, and multiplies their
         number by 5 from stage to stage. Training sets of less than 12500 rows have a
-        single stage. "auto" with `timeout` first measures times. Half of the time is
-        for trials with one fold, on as many rows as allow about 20 of them. The best
-        ones then have all rows and, if possible, all folds. Otherwise, `best_score_` is
-        the score on the first fold, and a warning is issued.
+        single stage. "auto" with `timeout` first measures times. At least half of the
+        time is for trials with one fold, on as many rows as allow about 20 of them. The
+        best ones then have all rows and, if possible, all folds. Otherwise,
+        `best_score_` is the score on the first fold, and a warning is issued.
 
         The rows are drawn once, so all trials of a stage use the same rows. They are a
         subset of the rows of the next stage. Rows are stratified for classifiers, and
@@ -757,8 +757,11 @@ class MultiStageSearchCV(BayesSearchCV):
         if is_first:
             return self._first_on_samples(plan, history)
         last = [trial for trial in history if trial.stage == stage]
-        # The smallest sample does not exclude any model.
-        n = n_models(plan) if self._is_timed and stage == 0 else 1
+        n = 1
+        if self._is_timed:
+            # The smallest sample does not exclude any model. In the last stage, the
+            # best ones of many are compared, and there are few new trials.
+            n = 2 * self.n_promoted if one_fold else n_models(plan)
         promoted = [dict(trial.params) for trial in self._promoted(last, n)]
         if not promoted:
             _warn_of_failure(last, stage, plan.settings["stages"][stage])
