@@ -54,6 +54,9 @@ N_FIRST = 4
 # have no effect.
 WITHOUT_EFFECT = "class_weight"
 
+# Options of these parameters determine the effect of other parameters.
+DECISIVE = frozenset({"booster", "kernel", "loss", "penalty"})
+
 # Estimators with a learning rate and a number of rounds are boosted. Their good values
 # depend on each other.
 RATE, ROUNDS = "learning_rate", ("n_estimators", "max_iter", "iterations")
@@ -211,8 +214,8 @@ def _inside(
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None.
 
-    A value in `exact` that the space lacks must be similar to the estimator's own, and
-    also an option if `with_options`.
+    If the space lacks a parameter, a value in `exact` must be similar to the estimator's
+    own, and an option must be equal if it is decisive or `with_options`.
     """
     values = {**own, **learned}
     dimensions: dict[str, list[Dimension]] = {}
@@ -220,10 +223,14 @@ def _inside(
         dimensions.setdefault(str(column.name), []).append(column.dimension)
     for name in learned:
         if name not in dimensions:
-            effect = name.rpartition("__")[2] != WITHOUT_EFFECT
-            is_option = with_options and not is_number(values[name])
-            needed = effect and (is_option or name in exact)
-            if needed and not _are_similar(values[name], own.get(name)):
+            leaf = name.rpartition("__")[2]
+            is_option = not is_number(values[name])
+            needed = is_option and (with_options or leaf in DECISIVE) or name in exact
+            if (
+                leaf != WITHOUT_EFFECT
+                and needed
+                and not _are_similar(values[name], own.get(name))
+            ):
                 return None
         elif is_number(values[name]):
             near = [(d, _nearest(d, values[name])) for d in dimensions[name]]

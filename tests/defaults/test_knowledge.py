@@ -288,6 +288,20 @@ def test_points_with_another_option_than_the_users_are_left_out():
     assert portfolio_of(SVC(), space, toy()) is None
 
 
+@pytest.mark.parametrize("n_others", [2, 3])
+def test_an_option_that_a_space_lacks_is_ignored_if_few_configurations_fit(n_others):
+    others = [{"C": value} for value in (2.0, 3.0, 4.0)[:n_others]]
+    points = [{}, *others, {"C": 9.0, "shrinking": False}]
+    known = toy(portfolio=points, regrets=[[0]] * len(points))
+    found = portfolio_of(SVC(), {"C": [1.0, 2.0, 3.0, 4.0, 9.0]}, known)
+    assert ({"C": 9.0} in found) == (n_others == 2)
+
+
+def test_a_number_that_a_space_of_a_boosted_estimator_lacks_is_ignored_then():
+    found = portfolio_of(GradientBoostingRegressor(), {**RATE, **TREES}, BOOSTING)
+    assert [params["n_estimators"] for params in found] == [100, 400, 80]
+
+
 def test_a_value_that_is_no_number_has_no_density():
     density = KNOWN["Toy"]["densities"]["C"]
     found = log_density(density, [float("nan"), 1.0, float("inf")])
