@@ -214,8 +214,8 @@ def _inside(
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None.
 
-    If the space lacks a parameter, a value in `exact` must be similar to the estimator's
-    own, and an option must be equal if it is decisive or `with_options`.
+    If the space lacks a parameter in `exact`, its value must be similar to the
+    estimator's own. Options must be equal if they are decisive or `with_options`.
     """
     values = {**own, **learned}
     dimensions: dict[str, list[Dimension]] = {}
@@ -223,14 +223,12 @@ def _inside(
         dimensions.setdefault(str(column.name), []).append(column.dimension)
     for name in learned:
         if name not in dimensions:
-            leaf = name.rpartition("__")[2]
-            is_option = not is_number(values[name])
-            needed = is_option and (with_options or leaf in DECISIVE) or name in exact
-            if (
-                leaf != WITHOUT_EFFECT
-                and needed
-                and not _are_similar(values[name], own.get(name))
-            ):
+            leaf, value = name.rpartition("__")[2], values[name]
+            is_needed = name in exact
+            if not is_number(value):
+                is_needed |= with_options or leaf in DECISIVE
+            is_needed &= leaf != WITHOUT_EFFECT
+            if is_needed and not _are_similar(value, own.get(name)):
                 return None
         elif is_number(values[name]):
             near = [(d, _nearest(d, values[name])) for d in dimensions[name]]

@@ -16,10 +16,12 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history, models
 from skbayes.search import running
+from skbayes.space import Choice
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import names_with, registry
@@ -528,6 +530,19 @@ def test_each_model_of_a_choice_is_tried_on_the_smallest_sample(fits_here):
     first = of_stage(search, 0)
     assert len({type(t.params["model"]) for t in first}) == len(first) == 6
     assert search.score(X, y) > 0.9
+
+
+def test_each_model_of_a_choice_is_tried_on_a_larger_sample_too(fake_clock):
+    kinds = [type(f"Kind{k}", (Clocked,), {}) for k in range(5)]
+    space = {
+        "model": Choice([(kind(), {"model__quality": (0.0, 1.0)}) for kind in kinds])
+    }
+    pipeline = Pipeline([("model", kinds[0]())])
+    search = timed(cls=lambda: pipeline, space=space, timeout=300.0)
+    on_one_fold = [trial for trial in search.trials_ if trial.fitted.sum() == 1]
+    for trials in (of_stage(search, 0), on_one_fold[:5]):
+        assert {type(trial.params["model"]) for trial in trials} == set(kinds)
+    assert min(rows_by_trial(search)[5:]) > max(rows_by_trial(search)[:5])
 
 
 @pytest.mark.parametrize("kwargs", [{"n_iter": [3, 4], "timeout": 9}, {"n_iter": None}])
