@@ -3,13 +3,15 @@
 A task is named "group:table: learner". A search gets up to 300,000 rows, two workers,
 five folds and a limit of seconds. The groups have different tables: "choose" decides
 between variants, and "judge" compares with other libraries. "small" has ten small
-tables for choices among models. Tables that are not installed are left out by name.
+tables for choices among models, and "texts" has 1200 long documents, of which the first
+3000 characters count. Tables that are not installed are left out by name.
 
 All methods search the same ranges, but FLAML has its own ones for the learner of the
 task, and its own splits. It gets the output of the steps before the learner. In the
 tasks with "models", the methods choose among models: skbayes those of
 `skbayes.defaults.models`, FLAML and AutoGluon all of theirs. OptunaSearchCV prunes
-perceptrons, which are the only learners with `partial_fit`. RandomizedSearchCV is
+perceptrons, which are the only learners with `partial_fit`. "texts" is
+TextRepresentationSearchCV, which has no incumbents here. RandomizedSearchCV is
 stopped at the limit, and its finished configurations count. HalvingRandomSearchCV is
 repeated with three times as many candidates until the limit; the last one that ended
 counts.
@@ -18,15 +20,15 @@ The first three columns are logarithms of ratios (× 1000) of the loss on new ro
 that of the estimator's own values (of histogram-based boosting among models), at most
 1000. They are for the best configuration after a quarter and half of the limit, fitted
 again on all rows, and for the returned model. The loss is the log loss, the squared
-error, or the error rate of support vector machines. A search without a configuration or
-model counts with the own values.
+error, or the error rate of support vector machines and documents. A search without a
+configuration or model counts with the own values.
 
 The next columns are percentages of runs: those whose loss is greater than the own one
 by more than 1%, and those without a model. Then follow the seconds over the limit
-without and with the final fit, the megabytes of the pickle, and the ratio of the
-prediction time to that of the own model. Means and standard errors are over tasks,
-after the mean over seeds. "First" is the percentage of tasks in which no other method
-has a lower mean after a quarter, after half, and at the end.
+without and with the final fit, the megabytes of the pickle, the ratio of the
+prediction time to that of the own model, and the number of trials. Means and standard
+errors are over tasks, after the mean over seeds. "First" is the percentage of tasks in
+which no other method has a lower mean after a quarter, after half, and at the end.
 
 Example: python benchmarks/minutes.py run --tasks judge --seconds 30 --save seconds_30
 """
@@ -81,11 +83,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV, MultiStageSearchCV
+from skbayes import BayesSearchCV, MultiStageSearchCV, TextRepresentationSearchCV
 from skbayes.defaults import models
 
 N_FOLDS, N_JOBS, N_TEST, N_TEST_SVM, MOST_ROWS = 5, 2, 10000, 3000, 300000
 SHARES = (0.25, 0.5)
+# Characters of documents: the least number, and the number that counts.
+CHARACTERS = 1500, 3000
 
 # -- tables ------------------------------------------------------------------------
 
@@ -204,6 +208,7 @@ LEARNERS: dict[str, tuple[dict[str, Any], str]] = {
     "perceptron": (NETWORK, ""),
     "SGD": (WORDS | SGD, ""),
     "logistic": (WORDS | LOGISTIC, "lrl2"),
+    "documents": (WORDS | LOGISTIC, ""),
     "models": ({}, "auto"),
 }
 
@@ -274,6 +279,8 @@ TASKS = {
     "judge:yelp: SGD": 5500,
     "judge:votes: models": 34000,
     "judge:deliveries: models": 7500,
+    "texts:newsgroups20: documents": 1200,
+    "texts:imdb: documents": 1200,
     **{f"small:{table}: models": 2 / 3 for table in SMALL},
 }
 
@@ -300,6 +307,10 @@ class Problem:
         X, y = rows_of(table, numbers=self.learner == "LightGBM")
         if not self.is_regression:
             y = np.unique(y, return_inverse=True)[1]
+        if self.learner == "documents":
+            is_long = np.array([len(text) >= CHARACTERS[0] for text in X])
+            X, y = [text[: CHARACTERS[1]] for text in X[is_long]], y[is_long]
+            X = np.array(X, dtype=object)
         n_rows = TASKS[task]
         self.X, X_test, self.y, y_test = train_test_split(
             *(X, y),
@@ -328,7 +339,7 @@ class Problem:
         self.scoring = "neg_log_loss"
         if self.is_regression:
             self.scoring = "neg_mean_squared_error"
-        elif self.learner == "SVM":
+        elif self.learner in ("SVM", "documents"):
             self.scoring = "accuracy"
         self._losses: dict[str, float] = {}
 
@@ -405,6 +416,15 @@ def _skbayes(
         _best(sorted(trials, key=lambda t: t[2])),
         n_trials=len(search.trials_),
     )
+
+
+def _texts(problem: Problem, limit: float, seed: int) -> Found:
+    search = TextRepresentationSearchCV(n_iter=200, timeout=limit, random_state=seed)
+    search.set_params(scoring=problem.scoring, cv=N_FOLDS, n_jobs=N_JOBS)
+    begin = time.time()
+    search.fit(problem.X, problem.y)
+    seconds = time.time() - begin - search.refit_time_
+    return Found(search.best_estimator_, seconds, n_trials=len(search.trials_))
 
 
 class _OverError(Exception):
@@ -585,6 +605,7 @@ METHODS: dict[str, Callable[[Problem, float, int], Found]] = {
     "random": _random,
     "halving": _halving,
     "flaml": _flaml,
+    "texts": _texts,
     "stages-ensemble": partial(STAGES, refit="ensemble"),
     "bayes-ensemble": partial(BAYES, refit="ensemble"),
     "flaml-ensemble": partial(_flaml, ensemble=True),
@@ -609,6 +630,13 @@ def known(method: str) -> None:
 def applies(method: str, task: str) -> bool:
     """Return whether a method has the learner of a task."""
     learner = task.split(": ")[1]
+    if method == "texts" or learner == "documents":
+        return learner == "documents" and method in (
+            "texts",
+            "bayes",
+            "stages",
+            "random",
+        )
     if method == "flaml":
         return bool(LEARNERS[learner][1])
     if learner == "models":
@@ -665,7 +693,7 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
 # -- tables of results -------------------------------------------------------------
 
 COLUMNS = ["quarter", "half", "end", "worse %", "no model %"]
-COLUMNS += ["over", "over with refit", "megabytes", "times own prediction"]
+COLUMNS += ["over", "over with refit", "megabytes", "times own prediction", "trials"]
 
 
 def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
@@ -678,6 +706,7 @@ def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
             ratios = np.minimum(ratios, 1000.0)
             rates = 100.0 * (ratios[-1] > 10.0), 100.0 * (not record["has_model"])
             row = [*ratios, *rates, *record["seconds"], *record["size"]]
+            row.append(record["trials"])
             found[method][key] = np.array(row)
     return found
 
@@ -687,7 +716,7 @@ def summarize(study: Study, found: Any, columns: Any) -> Record:
     first = next(iter(found))
     summary: Record = {"columns": list(columns), "groups": {}}
     print(f"columns: {columns}; differences are from {first}, of common runs")
-    for group in ("choose", "judge", "small"):
+    for group in ("choose", "judge", "small", "texts"):
         kept = {
             method: {
                 k: v for k, v in own.items() if group in ("all", study.group(k[0]))

@@ -260,9 +260,9 @@ class Scheduler:
 
     def _patience(self) -> float:
         """Return the seconds for which the optimizer waits for one trial."""
-        durations = [trial.duration for trial in self.history[self._first :]]
-        if self.budget.timeout is None or not durations:
+        if self.budget.timeout is None or len(self.history) == self._first:
             return math.inf
+        durations = [trial.duration for trial in self.history[self._first :]]
         return max(PATIENCE * float(np.median(durations)), LEAST_PATIENCE)
 
     def _until_deadline(self) -> float:
