@@ -13,7 +13,7 @@ from typing import Any
 from joblib import parallel_config
 from sklearn.utils.parallel import Parallel
 
-from skbayes.compat.private_names import (  # noqa: F401
+from skbayes.compat.private_names import (
     TASK_PENDING,
     ShutdownExecutorError,
     _joblib_state,
@@ -118,6 +118,12 @@ def own_backend(backend: Any) -> Any:
         name = "submit" if hasattr(own, "submit") else "apply_async"
         setattr(own, name, partial(_submit_or_fail, own, getattr(own, name)))
     return own
+
+
+def environment_of(backend: Any, n_workers: int) -> dict[str, str]:
+    """Return the variables by which joblib divides the processors among processes."""
+    found: dict[str, str] = worker_environment(backend, n_workers)
+    return found
 
 
 def threads() -> Any:

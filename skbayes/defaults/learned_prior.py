@@ -167,36 +167,22 @@ def _learned_portfolio(
             values |= _full_names(knowledge["portfolio"][k], part, knowledge)
         if not 0.0 < SIMILAR * most_rounds < _rounds_in(values):
             learned[k] = values
-    points = _points(space, learned, own, exact, with_options=True)
-    if len(points) < N_FIRST:
-        points = _points(space, learned, own, pairs, with_options=False)
+    points: dict[Hashable, tuple[int, Params]] = {}
+    for needed, with_options in ((exact, True), (pairs, False)):
+        if len(points) < N_FIRST:
+            for k, values in learned.items():
+                point = _inside(space, values, own, needed, with_options)
+                if point is not None and space.allows(point):
+                    points.setdefault(key_of(space.encode([point])[0]), (k, point))
     if len(points) < 2:
         return None
-    ranks = list(points)
+    ranks = [k for k, _ in points.values()]
     regrets = np.vstack(
         [np.array(knowledge["regrets"])[ranks].T for _, knowledge in found]
     )
     n_first = min(N_FIRST, len(points))
-    return Portfolio(space, list(points.values()), regrets / 100.0, n_first)
-
-
-def _points(
-    space: Space,
-    learned: Mapping[int, Params],
-    own: Params,
-    exact: set[str],
-    with_options: bool,
-) -> dict[int, Params]:
-    """Return the different configurations of a space with learned values, by rank."""
-    points, keys = dict[int, Params](), set()
-    for rank, values in learned.items():
-        point = _inside(space, values, own, exact, with_options)
-        if point is not None and space.allows(point):
-            key = key_of(space.encode([point])[0])
-            if key not in keys:
-                points[rank] = point
-                keys.add(key)
-    return points
+    found_points = [point for _, point in points.values()]
+    return Portfolio(space, found_points, regrets / 100.0, n_first)
 
 
 def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Params:

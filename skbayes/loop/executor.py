@@ -91,10 +91,12 @@ class ExecutionContext:
             # There may be one worker, or none, while others start.
             self.n_workers = max(2, self.n_workers)
         self.environment: dict[str, str] = {}
-        if self.n_workers > 1 and self.kind in (ThreadBackend, ProcessBackend):
-            self.environment = workers.worker_environment(self.backend, self.n_workers)
-        if in_threads and self.kind is ProcessBackend:
-            self.backend = self._joblib["backend"] = workers.threads()
+        if in_threads and self.n_workers > 1:
+            if self.kind in (ThreadBackend, ProcessBackend):
+                n = self.n_workers
+                self.environment = workers.environment_of(self.backend, n)
+            if self.kind is ProcessBackend:
+                self.backend = self._joblib["backend"] = workers.threads()
 
     @property
     def _is_dask(self) -> bool:

@@ -138,8 +138,12 @@ class Scheduler:
 
     def _ask_for_room(self) -> bool:
         """Start trials while slots are free; return whether any trial is running."""
-        early = self._early
-        while self._reason is None and len(self._asked) - len(early) < self.n_points:
+        while self._reason is None:
+            if len(self._asked) - len(self._early) >= self.n_points:
+                is_first_done = min(self._asked) in self._done
+                if is_first_done or self._n_asked not in self.journal.results:
+                    break
+                self._observe_early()  # an earlier run did not wait for the first
             self._ask()
         return bool(self._asked)
 
@@ -243,16 +247,12 @@ class Scheduler:
 
     def _wait(self, end: float) -> None:
         """Wait for trials; after the `end`, observe those that have finished."""
-        seconds = self._until_deadline()
         left = end - self.budget.clock()
         if left <= 0.0:
-            for number in sorted(self._done.keys() - self._early):
-                self._observe(number)
-                self._early.add(number)
+            self._observe_early()
             self._ask_for_room()
-        elif left < seconds:
-            seconds = left
-        futures = self.executor.finished(seconds)
+            left = math.inf
+        futures = self.executor.finished(min(left, self._until_deadline()))
         if not futures and self._until_deadline() > 0.0:
             return
         if dead := self._keep_finished(futures):
@@ -260,9 +260,10 @@ class Scheduler:
 
     def _patience(self) -> float:
         """Return the seconds for which the optimizer waits for one trial."""
-        if self.budget.timeout is None or len(self.history) == self._first:
+        if self.budget.timeout is None:
             return math.inf
-        durations = [trial.duration for trial in self.history[self._first :]]
+        ended = [*self.history[self._first :], *self._done.values()]
+        durations = [trial.duration for trial in ended] or [math.inf]
         return max(PATIENCE * float(np.median(durations)), LEAST_PATIENCE)
 
     def _until_deadline(self) -> float:
@@ -342,8 +343,7 @@ class Scheduler:
     # -- telling ------------------------------------------------------------------
 
     def _tell(self, number: int) -> None:
-        if number not in self._early:
-            self._observe(number)
+        self._observe(number)
         self._early.discard(number)
         del self._asked[number]
         trial = self._done.pop(number)
@@ -354,7 +354,18 @@ class Scheduler:
         if self._reason is None:
             self._reason = self._wish_to_stop(trial)
 
+    def _observe_early(self) -> None:
+        """Observe the finished trials before an earlier one."""
+        for number in sorted(self._done):
+            self._observe(number)
+            if self._done[number].stop_requested:
+                self._reason = StopReason.CALLBACK
+
     def _observe(self, number: int) -> None:
+        """Let the optimizer observe a finished trial, unless it has."""
+        if number in self._early:
+            return
+        self._early.add(number)
         trial = self._done[number]
         more = self.evaluator.observe(trial)
         self.optimizer.tell(self._asked[number][0], self.score_of(trial), **more)

@@ -279,7 +279,7 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         :attr:`cost_limit`. None means no further limit.
         """
         with one_blas_thread():
-            configuration, improvement = self._next(self._limits(max_cost))
+            configuration, improvement = self._next(max_cost)
         self.pend(configuration)
         self.last_expected_improvement = improvement
         return configuration
@@ -363,15 +363,17 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         models = self._cost_model, self._aborted_trials
         return LimitTerms(*models, limit, self.cost_budget)
 
-    def _next(self, limits: LimitTerms | None) -> tuple[Configuration, float | None]:
+    def _next(self, max_cost: float | None) -> tuple[Configuration, float | None]:
         """Return the next configuration and its expected improvement.
 
-        Queued configurations come first.
+        Queued configurations come first, unless they are expected to cost too much.
         """
         for queued in self._queue:
-            if not self._candidates.is_known(queued.row):
+            if self._candidates.is_known(queued.row):
+                continue
+            if max_cost is None or (self.expected_cost(queued) or 0.0) <= max_cost:
                 return Configuration(dict(queued.params), queued.row), None
-        row, improvement = self._best_row(limits)
+        row, improvement = self._best_row(self._limits(max_cost))
         params = self.space.decode(row[None, :])[0]
         # Encode the parameters again, because a resumed search has no other encoding.
         return Configuration(params, self.space.encode([params])[0]), improvement

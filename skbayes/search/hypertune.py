@@ -255,7 +255,8 @@ class HyperTuneSearchCV(BayesSearchCV):
     pre_dispatch : int or str, default="2*n_jobs"
         Number of trials that are in progress at the same time. Trial k is proposed from
         the results of the trials up to k - ``n_points_``, so the trials depend on this
-        number and not on timing. The number that was used is stored as ``n_points_``.
+        number and, without a `timeout`, not on timing. The number that was used is
+        stored as ``n_points_``.
 
         A string is the number of fits that are dispatched in advance, as for
         GridSearchCV. The number of trials is then 1 with one worker. With more workers,

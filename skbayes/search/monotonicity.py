@@ -234,8 +234,8 @@ class RoundRobinOptimizer:
         self.optimizers = list(optimizers)
         self.last_expected_improvement: float | None = None
         self._n_asked = 0
-        # Keys of configurations in progress and the optimizers that proposed them.
-        self._pending: list[tuple[str, int]] = []
+        # Configurations in progress and the optimizers that proposed them.
+        self._pending: list[tuple[Configuration, int]] = []
 
     @property
     def space(self) -> Space:
@@ -275,26 +275,26 @@ class RoundRobinOptimizer:
 
     def _take_turn(self, configuration: Configuration) -> None:
         whose = self._n_asked % len(self.optimizers)
-        self._pending.append((key_of(configuration.row), whose))
+        self._pending.append((configuration, whose))
         self._n_asked += 1
 
-    def _key(self, params: Mapping[str, Any] | Configuration) -> str:
-        return key_of(Configuration.of(self.space, params).row)
+    def _places(self, params: Mapping[str, Any] | Configuration) -> list[int]:
+        """Return the places of a configuration, or else of all equal ones."""
+        pending = [configuration for configuration, _ in self._pending]
+        found = [k for k, one in enumerate(pending) if one is params]
+        key = key_of(Configuration.of(self.space, params).row)
+        return found or [k for k, one in enumerate(pending) if key_of(one.row) == key]
 
     def tell(
         self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
     ) -> None:
         """Pass a score to the optimizer that proposed the configuration first."""
-        key = self._key(params)
-        place = [key for key, _ in self._pending].index(key)
-        _, whose = self._pending.pop(place)
+        _, whose = self._pending.pop(self._places(params)[0])
         self.optimizers[whose].tell(params, score, **more)
 
     def forget(self, params: Mapping[str, Any] | Configuration) -> None:
         """Forget a configuration; of equal ones, the one that was proposed last."""
-        keys = [key for key, _ in self._pending]
-        place = len(keys) - 1 - keys[::-1].index(self._key(params))
-        _, whose = self._pending.pop(place)
+        _, whose = self._pending.pop(self._places(params)[-1])
         # The next proposal is in its place.
         self._n_asked -= 1
         self.optimizers[whose].forget(params)

@@ -101,17 +101,18 @@ class MultiStageSearchCV(BayesSearchCV):
         or a number of rows. Sizes must not decrease, and the last one is usually 1.0.
         "auto" without `timeout` begins with 2500 to 12500 rows, and multiplies their
         number by 5 from stage to stage. Training sets of less than 12500 rows have a
-        single stage. "auto" with `timeout` first measures times. At least half of the
-        time is for trials with one fold, on as many rows as allow about 20 of them. The
-        best ones then have all rows and, if possible, all folds. Otherwise,
-        `best_score_` is the score on the first fold, and a warning is issued.
+        single stage. "auto" with `timeout` first measures times. About half of the time
+        or more is for trials with one fold, on as many rows as allow about 20 of them
+        in half of the time. The best ones then have all rows and, if possible, all
+        folds. Otherwise, `best_score_` is the score on the first fold, and a warning is
+        issued.
 
         The rows are drawn once, so all trials of a stage use the same rows. They are a
         subset of the rows of the next stage. Rows are stratified for classifiers, and
         whole groups are drawn with `groups`. All test rows are used in each stage.
     n_promoted : int, default=3
         Number of best configurations of a stage with which the next stage starts, best
-        first.
+        first. With a `timeout` and ``stages="auto"``, the last stage has twice as many.
     multi_fidelity : bool or "auto", default="auto"
         Whether the surrogate of a later stage is also fitted to the trials of earlier
         stages, with the fraction of the training rows as an additional input. With
@@ -279,7 +280,8 @@ class MultiStageSearchCV(BayesSearchCV):
     pre_dispatch : int or str, default="2*n_jobs"
         Number of trials that are in progress at the same time. Trial k is proposed from
         the results of the trials up to k - ``n_points_``, so the trials depend on this
-        number and not on timing. The number that was used is stored as ``n_points_``.
+        number and, without a `timeout`, not on timing. The number that was used is
+        stored as ``n_points_``.
 
         A string is the number of fits that are dispatched in advance, as for
         GridSearchCV. The number of trials is then 1 with one worker. With more workers,

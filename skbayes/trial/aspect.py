@@ -17,8 +17,8 @@ hooks are called in this order:
    scored, and ``FoldAspect.measure(call, result)`` after it, in the worker;
 6. ``Aspect.verdict(evaluation, earlier)`` after some folds;
 7. ``Aspect.close(evaluation, trial)``, once, when the folds are there;
-8. ``Aspect.observe(trial)``, in the order of the trials, which returns arguments of
-   `Optimizer.tell`;
+8. ``Aspect.observe(trial)``, in the order of the trials without a timeout, which
+   returns arguments of `Optimizer.tell`;
 9. ``Aspect.columns(history)``, which returns columns of ``cv_results_``.
 
 Hooks 4 and 6 can be called in the thread of a trial, all other hooks of `Aspect` in the

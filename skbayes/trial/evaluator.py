@@ -305,7 +305,7 @@ class CandidateEvaluator:
         return dataclasses.replace(trial, params=params)
 
     def observe(self, trial: Trial) -> dict[str, Any]:
-        """Observe a finished trial, in the order of the trials.
+        """Observe a finished trial, in the order of the trials without a timeout.
 
         Return the arguments of `Optimizer.tell` in addition to the score.
         """

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -23,6 +24,7 @@ from multiprocessing.spawn import get_executable
 from typing import Any
 
 import cloudpickle
+from sklearn import config_context
 from sklearn.utils.parallel import delayed
 
 from skbayes.trial.backend import Backend, DataHandle, ProcessBackend
@@ -59,7 +61,7 @@ class LimitedFit:
     """Fit of a pickled fold in a server process, which loads the `portable` handle.
 
     Without a fold, the process only loads the job. `environment` is what a new process
-    has in addition to the variables of this one.
+    has in addition to the variables of this one. The fit waits until it enters `slot`.
     """
 
     handle: DataHandle
@@ -67,6 +69,7 @@ class LimitedFit:
     limits: FitLimits
     fold: bytes | None = None
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    slot: Any = dataclasses.field(default_factory=contextlib.nullcontext)
 
     @property
     def is_stopped(self) -> bool:
@@ -89,7 +92,12 @@ class KillableBackend(Backend):
         super().__init__(backend.job, n_workers=backend.n_workers)
         self.is_local, self.is_here = backend.is_local, backend.is_here
         self._backend, self._limits = backend, limits
-        self._environment = environment
+        # In one process, each trial in progress has as many threads as there are
+        # workers. On other machines, and in other processes, joblib limits the fits.
+        self._more: dict[str, Any] = {}
+        if backend.is_here:
+            slots = threading.Semaphore(backend.n_workers)
+            self._more = {"environment": environment, "slot": slots}
         self._runs_in_backend = self._has_warned = False
         # The last one has the inputs for the processes.
         self._parts = [backend]
@@ -101,7 +109,8 @@ class KillableBackend(Backend):
                 ProcessBackend(backend.job, temp_folder=folder, max_nbytes=least)
             )
         except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
-            if isinstance(error, OSError) and limits.of_trials:
+            is_parallel = backend.n_workers > 1
+            if isinstance(error, OSError) and (limits.of_trials or is_parallel):
                 raise
             self._run_in_backend(error)
 
@@ -114,7 +123,7 @@ class KillableBackend(Backend):
         limits = self._limits.after(spent, self.is_local)
         content = None if fold is None else cloudpickle.dumps(fold)
         handle, portable = self._backend.handle, self._parts[-1].handle
-        return LimitedFit(handle, portable, limits, content, self._environment)
+        return LimitedFit(handle, portable, limits, content, **self._more)
 
     def __exit__(self, *exception: object) -> None:
         """End the processes, and remove the transferred inputs."""
@@ -128,11 +137,17 @@ class KillableBackend(Backend):
         if self._runs_in_backend or not self.is_local:
             return
         begin, limits, fit = time.perf_counter(), self._limits, self._limited_fit()
-        calls, started = [delayed(start_server)(fit)] * self.n_workers, []
+        fits = [fit] * self.n_workers
+        started: list[tuple[FoldResult | None, int]] | None = []
+
+        def start_all(parallel: Any) -> list[tuple[FoldResult | None, int]]:
+            with ThreadPoolExecutor(self.n_workers) as pool:
+                return list(pool.map(start_server, fits))
+
         try:
-            if self.is_here:
-                started = executor.warm_up(lambda parallel: parallel(calls))
-            elif limits.trial_memory is not None:
+            if self.is_here and self.n_workers > 1:
+                started = executor.warm_up(start_all, limits.timeout or math.inf)
+            elif self.is_here or limits.trial_memory is not None:
                 started = [start_server(fit)]
         except OSError as error:  # such as in a browser, which has no processes
             if limits.of_trials:
@@ -141,7 +156,7 @@ class KillableBackend(Backend):
                     f"started: {error}."
                 ) from error
             return self._run_in_backend(error)
-        for result, size in started:
+        for result, size in started or ():
             if result is not None:
                 return self._run_in_backend(result.kept["exception"])
             if limits.trial_memory is not None and size >= limits.trial_memory:
@@ -153,6 +168,7 @@ class KillableBackend(Backend):
         if not self.is_here:
             _SERVERS.end(fit.portable.key)
             if limits.timeout is not None:
+                calls = map(delayed(start_server), fits)
                 with contextlib.suppress(Exception):
                     executor.warm_up(lambda parallel: parallel(calls), limits.timeout)
         self.start_time = time.perf_counter() - begin
@@ -161,7 +177,8 @@ class KillableBackend(Backend):
         if not self._runs_in_backend:
             (fold,) = folds
             try:
-                return delayed(run_limited_folds)(self._limited_fit(fold, spent))
+                call = _in_thread if self.is_here else delayed(run_limited_folds)
+                return call(self._limited_fit(fold, spent))
             except Exception as error:
                 if not self.is_here:
                     raise
@@ -255,7 +272,11 @@ class FitServer:
 
     def _begin(self, fold: bytes | None, *load: Any) -> FoldResult | None:
         """Send a request, and wait until it begins; return a result without a fit."""
-        request = FitRequest(fold, Settings.of_this_thread(), *load)
+        settings = Settings.of_this_thread()
+        if self._fit.environment:
+            # It determines the number, which can change here during a proposal.
+            settings = dataclasses.replace(settings, blas_threads=None)
+        request = FitRequest(fold, settings, *load)
         try:
             self._connection.send_bytes(pickle.dumps(request))
         except OSError as error:
@@ -460,10 +481,33 @@ def run_limited_folds(fit: LimitedFit) -> list[FoldResult]:
     """Run the fold of a fit in another process."""
     fit = dataclasses.replace(fit, limits=fit.limits.received())
     try:
-        with fit.handle.room():
+        with fit.handle.room(), fit.slot:
             return [_limited(fit)]
     except (_Stopped, KeyboardInterrupt):
         return [FoldResult(status=FoldStatus.INTERRUPTED)]
+
+
+class _InThread:
+    """Fit in a thread of this process, as `delayed` of scikit-learn.
+
+    It does not change the filters of warnings, which all threads share.
+    """
+
+    def with_config(self, config: Mapping[str, Any], filters: Any = None) -> Any:
+        """Return a function that runs a fit with a configuration of scikit-learn."""
+
+        def run(fit: LimitedFit) -> list[FoldResult]:
+            with config_context(**config):
+                return run_limited_folds(fit)
+
+        return run
+
+    with_config_and_warning_filters = with_config
+
+
+def _in_thread(fit: LimitedFit) -> tuple[_InThread, tuple[LimitedFit], dict]:
+    """Return a call for joblib."""
+    return _InThread(), (fit,), {}
 
 
 def _limited(fit: LimitedFit) -> FoldResult:

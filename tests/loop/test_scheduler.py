@@ -305,6 +305,21 @@ def test_with_a_timeout_a_long_trial_delays_others_for_a_limited_time(timeout, k
     assert fake.pending == []
 
 
+def test_a_log_of_trials_that_did_not_wait_is_recalled_completely():
+    class Parallel(Fake):
+        def order(self, numbers):
+            return min(numbers, key=self.left.__getitem__)
+
+    journal, times = Memory(), {k: 99 if k == 2 else 1 for k in range(8)}
+    for seconds, finished in ((times, [0, 1, *range(3, 8)]), ([1] * 8, list(range(8)))):
+        fake = Parallel(seconds=seconds)
+        del fake.__dict__["order"]
+        numbers, _ = fake.run(8, n_points=2, journal=journal, timeout=9, deadline=9)
+        assert numbers == finished
+        journal.results = {trial.number: trial for trial in fake.history}
+    assert fake.started == [2]
+
+
 def test_no_trial_is_proposed_when_proposals_take_longer_than_what_is_left():
     class Slow(Fake):
         def propose(self, max_cost=None):
