@@ -61,7 +61,7 @@ class LimitedFit:
     """Fit of a pickled fold in a server process, which loads the `portable` handle.
 
     Without a fold, the process only loads the job. `environment` is what a new process
-    has in addition to the variables of this one. The fit waits until it enters `slot`.
+    has in addition to the variables of this one.
     """
 
     handle: DataHandle
@@ -69,7 +69,6 @@ class LimitedFit:
     limits: FitLimits
     fold: bytes | None = None
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    slot: Any = dataclasses.field(default_factory=contextlib.nullcontext)
 
     @property
     def is_stopped(self) -> bool:
@@ -92,12 +91,7 @@ class KillableBackend(Backend):
         super().__init__(backend.job, n_workers=backend.n_workers)
         self.is_local, self.is_here = backend.is_local, backend.is_here
         self._backend, self._limits = backend, limits
-        # In one process, each trial in progress has as many threads as there are
-        # workers. On other machines, and in other processes, joblib limits the fits.
-        self._more: dict[str, Any] = {}
-        if backend.is_here:
-            slots = threading.Semaphore(backend.n_workers)
-            self._more = {"environment": environment, "slot": slots}
+        self._environment = environment
         self._runs_in_backend = self._has_warned = False
         # The last one has the inputs for the processes.
         self._parts = [backend]
@@ -123,7 +117,7 @@ class KillableBackend(Backend):
         limits = self._limits.after(spent, self.is_local)
         content = None if fold is None else cloudpickle.dumps(fold)
         handle, portable = self._backend.handle, self._parts[-1].handle
-        return LimitedFit(handle, portable, limits, content, **self._more)
+        return LimitedFit(handle, portable, limits, content, self._environment)
 
     def __exit__(self, *exception: object) -> None:
         """End the processes, and remove the transferred inputs."""
@@ -481,7 +475,7 @@ def run_limited_folds(fit: LimitedFit) -> list[FoldResult]:
     """Run the fold of a fit in another process."""
     fit = dataclasses.replace(fit, limits=fit.limits.received())
     try:
-        with fit.handle.room(), fit.slot:
+        with fit.handle.room():
             return [_limited(fit)]
     except (_Stopped, KeyboardInterrupt):
         return [FoldResult(status=FoldStatus.INTERRUPTED)]

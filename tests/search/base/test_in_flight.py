@@ -240,10 +240,11 @@ def test_nested_in_a_pipeline(reference):
     assert clone(pipe).set_params(**more).fit(X, y)
 
 
-def test_never_more_fits_at_once_than_workers(backend, tmp_path, temp_folder):
+@pytest.mark.parametrize("timeout", [None, 600])
+def test_never_more_fits_at_once_than_workers(backend, timeout, tmp_path, temp_folder):
     (tmp_path / "crowd").mkdir()
     crowd = Crowd(folder=str(tmp_path / "crowd"))
-    search = restless(crowd, n_iter=6, refit=False).fit(X, y)
+    search = restless(crowd, n_iter=6, refit=False, timeout=timeout).fit(X, y)
     n_workers = {"sequential": 1, "dask": 4}.get(backend, 2)
     most = max(trial.scores["score"].max() for trial in search.trials_)
     assert most <= n_workers
