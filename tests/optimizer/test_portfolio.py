@@ -116,3 +116,14 @@ def test_what_would_surely_be_ended_is_not_proposed():
     assert copy.deepcopy(optimizer).ask() == points[7]
     proposed = optimizer.propose(max_cost=math.exp(3.0)).params
     assert proposed == points[3]
+
+
+def test_queued_configurations_that_cost_too_much_wait():
+    queue = [{"x": 0.9}, {"x": 0.2}]
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in (0.1, 0.3, 0.6, 0.8, 1.0):
+        optimizer.tell({"x": x}, -x, cost=100.0 * x)
+    for params in queue:
+        optimizer.enqueue(params)
+    assert optimizer.propose(max_cost=40.0).params == queue[1]
+    assert optimizer.propose().params == queue[0]

@@ -1,3 +1,5 @@
+import copy
+
 import lightgbm
 import numpy as np
 import pytest
@@ -155,6 +157,17 @@ def test_each_is_asked_as_if_it_were_alone(n_under_way):
         for params in asked[number::3]:
             assert alone.ask() == params
             alone.tell(params, score(params))
+
+
+def test_scores_of_equal_configurations_belong_to_their_proposals():
+    optimizers = [Optimizer(PLANE, initial_points=[{"a": 0.5, "b": 0.5}])] * 2
+    together = RoundRobinOptimizer([copy.deepcopy(one) for one in optimizers])
+    first, second = together.propose(), together.propose()
+    assert first.params == second.params
+    together.tell(second, 2.0)
+    together.tell(first, 1.0)
+    scores = [one.predict([first.params])[0] for one in together.optimizers]
+    assert np.ravel(scores) == pytest.approx([1.0, 2.0])
 
 
 def test_what_was_asked_for_by_an_earlier_run_is_pending():
