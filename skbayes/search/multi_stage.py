@@ -768,11 +768,10 @@ class MultiStageSearchCV(BayesSearchCV):
         if not promoted:
             _warn_of_failure(last, stage, plan.settings["stages"][stage])
         elif self._is_timed and one_fold and plan.initial_points:
-            # The first configuration, usually the estimator's own, is compared with the
-            # best ones.
+            # The best ones are compared with the first configuration, usually the
+            # estimator's own, which remains if there is no time for another one.
             own = plan.initial_points[0]
-            others = (params for params in promoted[1:] if not same(params, own))
-            promoted = [promoted[0], own, *others]
+            promoted = [own, *(p for p in promoted if not same(p, own))]
         options = self._optimizer_options(
             plan,
             surrogate=self._informed_surrogate(plan, fidelity, history),
