@@ -70,8 +70,8 @@ class ExecutionContext:
     thread, and new threads start with the defaults. `n_jobs` and `pre_dispatch` are as
     for the searches. `n_workers` is the number of fits that can run in parallel, and
     `backend` the one of joblib that runs them. With `in_threads`, threads replace
-    joblib's workers on this machine: they wait for processes of their own, which have
-    the variables of `environment`.
+    joblib's workers on this machine: they wait for separate processes, which have the
+    variables of `environment`.
     """
 
     def __init__(
