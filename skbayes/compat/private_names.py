@@ -158,10 +158,6 @@ TASK_PENDING = _private("joblib.parallel", "TASK_PENDING", None, False)
 default_parallel_config = _private("joblib.parallel", "default_parallel_config")
 _joblib_state = _private("joblib.parallel", "_backend")
 get_active_backend = _private("joblib.parallel", "get_active_backend")
-#: Returns the variables that divide the processors, (backend, number of processes).
-worker_environment = _private(
-    "joblib.parallel", "ParallelBackendBase._prepare_worker_env"
-)
 
 #: Whether this scikit-learn release has the callback API (since 1.9).
 HAS_CALLBACKS = {"caller", "callback_ctx"} <= {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 import time
 from concurrent.futures import Future, wait
@@ -10,7 +11,7 @@ from functools import partial
 from multiprocessing.pool import ApplyResult
 from typing import Any
 
-from joblib import parallel_config
+from joblib import cpu_count, parallel_config
 from sklearn.utils.parallel import Parallel
 
 from skbayes.compat.private_names import (
@@ -21,7 +22,6 @@ from skbayes.compat.private_names import (
     get_active_backend,
     get_reusable_executor,
     resource_tracker,
-    worker_environment,
 )
 
 # Seconds between checks whether a fit has finished, as in joblib.
@@ -122,8 +122,10 @@ def own_backend(backend: Any) -> Any:
 
 def environment_of(backend: Any, n_workers: int) -> dict[str, str]:
     """Return the variables by which joblib divides the processors among processes."""
-    found: dict[str, str] = worker_environment(backend, n_workers)
-    return found
+    given = getattr(backend, "inner_max_num_threads", None)
+    share = max(1, cpu_count() // n_workers)
+    names = getattr(backend, "MAX_NUM_THREADS_VARS", ())
+    return {name: str(given or os.environ.get(name, share)) for name in names}
 
 
 def threads() -> Any:

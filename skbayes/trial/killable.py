@@ -140,7 +140,9 @@ class KillableBackend(Backend):
 
         try:
             if self.is_here and self.n_workers > 1:
-                started = executor.warm_up(start_all, limits.timeout or math.inf)
+                # Also for a short timeout, which begins after the start.
+                most = math.inf if limits.timeout is None else limits.timeout + 1.0
+                started = executor.warm_up(start_all, most)
             elif self.is_here or limits.trial_memory is not None:
                 started = [start_server(fit)]
         except OSError as error:  # such as in a browser, which has no processes
