@@ -201,7 +201,8 @@ def _inside(
     """Return the configuration with the learned values in the space, or None.
 
     If the space lacks a parameter in `exact`, its value must be similar to the
-    estimator's own. Options must be equal if they are decisive or `with_options`.
+    estimator's own, as must a learning rate and a number of rounds outside of the
+    space. Options must be equal if they are decisive or `with_options`.
     """
     values = {**own, **learned}
     dimensions: dict[str, list[Dimension]] = {}
@@ -219,6 +220,11 @@ def _inside(
         elif is_number(values[name]):
             near = [(d, _nearest(d, values[name])) for d in dimensions[name]]
             inside = [value for dimension, value in near if dimension.contains(value)]
+            leaf = name.rpartition("__")[2]
+            is_coupled = name in exact and leaf in (RATE, *ROUNDS)
+            similar = _are_similar(values[name], own.get(name))
+            if is_coupled and not (inside or similar):
+                return None
             values[name] = [*inside, own.get(name)][0]
     for column in space.columns:
         if column.name is not None and column.name not in learned:

@@ -22,7 +22,7 @@ from skbayes.defaults.default import (
     with_names,
 )
 from skbayes.defaults.learned_prior import learned_prior
-from skbayes.defaults.parts import is_estimator, own_values, owner_of, parts_of
+from skbayes.defaults.parts import own_values, owner_of, parts_of
 from skbayes.space import Integer, OptimumPrior, Real, Space
 from skbayes.space.dimensions import is_number
 from skbayes.trial.limits import FitLimits
@@ -240,9 +240,6 @@ def prior_of(
         return None
     parts, rounds = parts_of(settings["estimator"], facts()), settings["early_stopping"]
     rounds = math.inf if rounds == "auto" else rounds or 0.0
-    # Configurations of a portfolio keep values of the estimator, or the nearest ones.
-    near = nearest_point(space, own).items()
-    own = {**own, **{name: v for name, v in near if not is_estimator(v)}}
     return learned_prior(parts, space, own, rounds)
 
 

@@ -300,6 +300,10 @@ def test_an_option_that_a_space_lacks_is_ignored_if_few_configurations_fit(n_oth
 def test_a_number_that_a_space_of_a_boosted_estimator_lacks_is_ignored_then():
     found = portfolio_of(GradientBoostingRegressor(), {**RATE, **TREES}, BOOSTING)
     assert [params["n_estimators"] for params in found] == [100, 400, 80]
+    # A low learning rate needs its number of rounds.
+    few = {"n_estimators": (30, 200, "log-uniform")}
+    found = portfolio_of(GradientBoostingRegressor(), {**RATE, **few}, BOOSTING)
+    assert [params["n_estimators"] for params in found] == [100, 80]
 
 
 def test_a_value_that_is_no_number_has_no_density():

@@ -16,7 +16,6 @@ from sklearn.metrics import silhouette_score
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -31,8 +30,7 @@ from skbayes import (
 )
 from skbayes.defaults import EditableSpace, default_space
 from skbayes.defaults.catalog import DataFacts
-from skbayes.defaults.parts import own_values
-from skbayes.search.plan import prior_of, train_share
+from skbayes.search.plan import train_share
 from skbayes.space import Choice, Ordinal, Space
 
 pytestmark = pytest.mark.filterwarnings(
@@ -328,17 +326,3 @@ def test_a_class_of_which_nothing_is_known():
     space = {"fit_intercept": [True, False], "positive": [True, False]}
     search = _small(LinearRegression(), space, n_iter=2).fit(X, y)
     assert search.optimizer_.prior is None
-
-
-def test_a_space_without_a_value_of_the_estimator_has_learned_configurations():
-    model, facts = MLPClassifier(), lambda: DataFacts.of(X, y, 0.8, False)
-    space = Space.from_notation({"alpha": (1e-6, 1.0), "batch_size": (32, 512)})
-    settings = {"estimator": model, "early_stopping": None}
-    prior = prior_of(
-        settings | {"initial_points": "default"}, space, own_values(model), facts
-    )
-    # The own value is "auto".
-    points = space.decode(prior.portfolio.rows)
-    assert len(points) > 4 and {params["batch_size"] for params in points} == {272}
-    given = settings | {"initial_points": [{"alpha": 1e-3}]}
-    assert prior_of(given, space, own_values(model), facts) is None
