@@ -208,22 +208,22 @@ def _inside(
     dimensions: dict[str, list[Dimension]] = {}
     for column in space.columns:
         dimensions.setdefault(str(column.name), []).append(column.dimension)
-    for name in learned:
+    for name, value in learned.items():
+        leaf = name.rpartition("__")[2]
         if name not in dimensions:
-            leaf, value = name.rpartition("__")[2], values[name]
             is_needed = name in exact
             if not is_number(value):
                 is_needed |= with_options or leaf in DECISIVE
             is_needed &= leaf != WITHOUT_EFFECT
             if is_needed and not _are_similar(value, own.get(name)):
                 return None
-        elif is_number(values[name]):
-            near = [(d, _nearest(d, values[name])) for d in dimensions[name]]
-            inside = [value for dimension, value in near if dimension.contains(value)]
-            leaf = name.rpartition("__")[2]
+        elif is_number(value):
+            near = [(d, _nearest(d, value)) for d in dimensions[name]]
+            inside = [
+                number for dimension, number in near if dimension.contains(number)
+            ]
             is_coupled = name in exact and leaf in (RATE, *ROUNDS)
-            similar = _are_similar(values[name], own.get(name))
-            if is_coupled and not (inside or similar):
+            if is_coupled and not (inside or _are_similar(value, own.get(name))):
                 return None
             values[name] = [*inside, own.get(name)][0]
     for column in space.columns:

@@ -847,12 +847,12 @@ class MultiStageSearchCV(BayesSearchCV):
         """Return the trials among which the best is chosen."""
         if self.best_of == "all_stages" or not history:
             return history
-        if self._endswith_one_fold(history):
+        if self._ends_with_one_fold(history):
             return History(with_one_fold(history))
         stage = (history.best or history[-1]).stage
         return History([trial for trial in history if trial.stage == stage])
 
-    def _endswith_one_fold(self, history: History) -> bool:
+    def _ends_with_one_fold(self, history: History) -> bool:
         """Return whether there was no time to fit the best trial on all folds."""
         is_plain = isinstance(self.refit, bool | str) and self.refit not in RULES
         best = self._promoted(with_one_fold(history))[:1] if self._is_timed else []
@@ -866,7 +866,7 @@ class MultiStageSearchCV(BayesSearchCV):
     def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
         history, results = found["trials_"], found["cv_results_"]
         metric = self._metric_of_refit(found)
-        if not self._endswith_one_fold(history) or not isinstance(metric, str):
+        if not self._ends_with_one_fold(history) or not isinstance(metric, str):
             return super()._select(plan, found)
         scores = np.asarray(results[f"split0_test_{metric}"])
         ranked = self._ranked(history)

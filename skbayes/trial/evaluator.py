@@ -165,8 +165,7 @@ def make_backend(plan: Plan, job: Job, context: Any) -> Backend:
     limits = plan.limits
     aborts = limits.timeout is not None and aborts_at_timeout(plan, context)
     if limits.of_trials or aborts:
-        environment = context.environment if backend.is_here else {}
-        return KillableBackend(backend, limits, environment)
+        return KillableBackend(backend, limits, context.environment)
     return backend
 
 
