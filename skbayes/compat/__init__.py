@@ -26,6 +26,7 @@ from skbayes.compat.private_names import (
     HAS_CALLBACKS,
     MISSING,
     BaseSearchCV,
+    ConstantPredictor,
     HasMethods,
     Interval,
     InvalidParameterError,
@@ -50,6 +51,7 @@ from skbayes.compat.private_names import (
 __all__ = [
     "HAS_CALLBACKS",
     "BaseSearchCV",
+    "ConstantPredictor",
     "EvaluationTask",
     "HasMethods",
     "Interval",

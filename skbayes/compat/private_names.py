@@ -138,6 +138,11 @@ validate_parameter_constraints = _private(
     _CONSTRAINTS, "validate_parameter_constraints"
 )
 
+# -- of scikit-learn: model of a class that all or no training rows have
+ConstantPredictor = _private(
+    "sklearn.multiclass", "_ConstantPredictor", is_needed=False
+)
+
 # -- of joblib
 _LOKY = "joblib.externals.loky"
 #: Whether the system can start processes, which loky needs; browsers cannot.

@@ -13,14 +13,15 @@ import pickle
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from types import FunctionType, MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.multiclass import type_of_target
@@ -32,6 +33,10 @@ from skbayes.utils.optional import warn_user
 MAX_SAMPLE = 1000
 # Approximate number of bytes per array in a pickle in addition to its data.
 ARRAY_HEADER = 40
+# Classes of estimators that use no features, whatever `n_features_in_` is.
+WITHOUT_FEATURES = (DummyClassifier, DummyRegressor, compat.ConstantPredictor)
+
+BoolArray = NDArray[np.bool_]
 
 
 def model_size(estimator: Any) -> int:
@@ -118,22 +123,29 @@ def n_features(estimator: Any) -> int:
     Parameters
     ----------
     estimator : estimator
-        The fitted estimator. For a pipeline, the features of its last step are counted,
-        so that features removed by earlier steps are excluded. For a search, its best
-        estimator is used.
+        The fitted estimator.
 
     Returns
     -------
     n_features : int
         Number of columns with a nonzero coefficient (``coef_``) for any class or
         output. For estimators without coefficients, the number of columns with a
-        nonzero importance (``feature_importances_``). Without either attribute,
-        ``n_features_in_``.
+        nonzero importance (``feature_importances_``). For other estimators, see the
+        notes.
 
     Raises
     ------
     ValueError
-        If the estimator has none of these attributes.
+        If the estimator, or an estimator inside of it, does not tell its features.
+
+    Notes
+    -----
+    For a pipeline, the features of its last step are counted, so that features removed
+    by earlier steps are excluded. For a selector, such as `RFE`, those of the selected
+    features are counted that its fitted estimator uses. For an estimator that consists
+    of fitted estimators, such as an ensemble, a calibrated classifier, a classifier per
+    class or a search, each feature that one of them uses is counted. For all other
+    estimators, ``n_features_in_`` is returned.
 
     Examples
     --------
@@ -143,30 +155,83 @@ def n_features(estimator: Any) -> int:
     >>> n_features(Lasso(0.1).fit(*load_iris(return_X_y=True)))
     1
     """
-    estimator = _last_step(estimator)
+    return int(_used(estimator).sum())
+
+
+def _used(estimator: Any) -> BoolArray:
+    """Return which features a fitted estimator uses.
+
+    They are columns of `X` or, in a pipeline, of the output of the last step that makes
+    new columns.
+    """
+    if hasattr(estimator, "steps"):
+        return _used_by_steps([step for _, step in estimator.steps])
     for name in ("coef_", "feature_importances_"):
         weights = getattr(estimator, name, None)
         if weights is not None:
             weights = weights.toarray() if hasattr(weights, "toarray") else weights
-            return int(np.any(np.atleast_2d(weights) != 0, axis=0).sum())
-    if not hasattr(estimator, "n_features_in_"):
+            return np.asarray(np.any(np.atleast_2d(weights) != 0, axis=0))
+    parts = _fitted_parts(estimator)
+    if hasattr(estimator, "get_support"):
+        # Selectors with `predict` fit their estimator to the selected features.
+        inner = parts if hasattr(estimator, "predict") else []
+        return _selected(estimator, *map(_used, inner))
+    n = int(getattr(estimator, "n_features_in_", 0))
+    if not parts and not n:
         raise ValueError(
             f"n_features: {type(estimator).__name__} has none of coef_, "
             "feature_importances_ and n_features_in_."
         )
-    return int(estimator.n_features_in_)
+    if not parts:
+        return np.full(n, not isinstance(estimator, WITHOUT_FEATURES))
+    masks = []
+    columns = getattr(estimator, "estimators_features_", [slice(None)] * len(parts))
+    for part, places in zip(parts, columns, strict=True):
+        used = _used(part)
+        if getattr(part, "n_features_in_", 0) > n > 0:
+            used = used[:n]  # the other columns of a chain are predictions
+        if not isinstance(places, slice):
+            used = np.isin(np.arange(n), places[used])
+        masks.append(used)
+    if getattr(estimator, "passthrough", False) is True:
+        # The last columns of the final estimator of a stack are the features.
+        masks.append(_used(estimator.final_estimator_)[-n:])
+    union = np.zeros(max(map(len, masks)), dtype=bool)
+    for used in masks:
+        union[: len(used)] |= used
+    return union
 
 
-def _last_step(estimator: Any) -> Any:
-    while True:
-        if hasattr(estimator, "steps") and estimator.steps[-1][1] != "passthrough":
-            estimator = estimator.steps[-1][1]
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "regressor_"):
-            estimator = estimator.regressor_
-        else:
-            return estimator
+def _used_by_steps(steps: Sequence[Any]) -> BoolArray:
+    """Return which features the steps of a fitted pipeline use."""
+    *transformers, last = [step for step in steps if hasattr(step, "fit")]
+    used = _used(last)
+    for transformer in reversed(transformers):
+        if hasattr(transformer, "get_support"):
+            used = _selected(transformer, used)
+        elif not isinstance(transformer, OneToOneFeatureMixin):
+            break
+    return used
+
+
+def _selected(selector: Any, *inner: BoolArray) -> BoolArray:
+    """Return the selected features, as far as an inner estimator uses them."""
+    used = np.array(selector.get_support())
+    for mask in inner:
+        if len(mask) == used.sum():
+            used[used] = mask
+    return used
+
+
+def _fitted_parts(estimator: Any) -> list[Any]:
+    """Return the fitted estimators of which an estimator consists."""
+    calibrated = getattr(estimator, "calibrated_classifiers_", [])
+    # Beside several estimators, `estimator_` is not fitted.
+    several = getattr(estimator, "estimators_", [pair.estimator for pair in calibrated])
+    if len(several):
+        return list(several)
+    names = ("best_estimator_", "regressor_", "estimator_")
+    return [getattr(estimator, name) for name in names if hasattr(estimator, name)]
 
 
 # Calls of `predict` with one row, whose median time is used.

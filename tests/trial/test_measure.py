@@ -3,20 +3,22 @@
 import math
 import pickle
 import threading
+from inspect import signature
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.ensemble import RandomForestClassifier, StackingRegressor
+from sklearn.feature_selection import RFE, SelectKBest
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -25,6 +27,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.discovery import all_estimators
 
 from skbayes.trial.measure import (
     Measure,
@@ -46,7 +49,10 @@ X, y = load_iris(return_X_y=True)
         (make_pipeline(SelectKBest(k=2), SVC()), 2),
         (make_pipeline(StandardScaler(), LogisticRegression()), 4),
         (make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=9999)), 15),
-        (make_pipeline(SelectKBest(k=3), "passthrough"), 4),
+        (make_pipeline(SelectKBest(k=3), "passthrough"), 3),
+        (RFE(Ridge(), n_features_to_select=3), 3),
+        (StackingRegressor([("a", Lasso(1e3))], Lasso(0.1), passthrough=True), 1),
+        (OneVsRestClassifier(DummyClassifier()), 0),
         (DecisionTreeClassifier(max_depth=1, random_state=0), 1),
         (GridSearchCV(Lasso(), {"alpha": [0.1]}), 1),
         (TransformedTargetRegressor(Lasso(0.1)), 1),
@@ -55,6 +61,67 @@ X, y = load_iris(return_X_y=True)
 )
 def test_features_that_are_used(estimator, expected):
     assert n_features(estimator.fit(X, y)) == expected
+
+
+class Widest(ClassifierMixin, BaseEstimator):
+    """Classifier that only uses the column with the greatest variance."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
+        self.coef_ = np.eye(X.shape[1])[[np.argmax(X.var(axis=0))]]
+        return self
+
+    def predict_proba(self, X):
+        positive = X @ self.coef_[0] > 0.0
+        return np.column_stack([~positive, positive]).astype(float)
+
+    def predict(self, X):
+        return self.classes_.take(self.predict_proba(X)[:, 1].astype(int))
+
+
+class WidestRegressor(RegressorMixin, BaseEstimator):
+    """Regressor that only uses the column with the greatest variance."""
+
+    fit = Widest.fit
+
+    def predict(self, X):
+        return X @ self.coef_[0]
+
+
+INNER = {"estimator", "estimators", "regressor"}
+WITH_INNER = [
+    kind
+    for _, kind in all_estimators()
+    if INNER & signature(kind).parameters.keys() and hasattr(kind, "predict")
+]
+
+
+@pytest.mark.filterwarnings("ignore:y contains no unlabeled")
+@pytest.mark.parametrize("kind", WITH_INNER)
+def test_features_that_inner_estimators_use(kind):
+    rng, known = np.random.default_rng(0), signature(kind).parameters
+    X = rng.normal(size=(90, 5)) * [1.0, 1.0, 9.0, 1.0, 1.0]
+    y = (X[:, 1:4].sum(axis=1) > 0.0).astype(int)
+    X[:, [1, 3]] += y[:, None]
+    options = {"random_state": 0, "min_samples": 9, "n_iter": 1}
+    options |= {"residual_threshold": 99.0}
+    options |= {"param_grid": {}, "param_distributions": {}}
+    options = {name: value for name, value in options.items() if name in known}
+    several = kind.__name__.startswith("MultiOutput") or "Chain" in kind.__name__
+
+    def count(inner):
+        inner.fit(X, y)  # for FrozenEstimator
+        (name,) = INNER & known.keys()
+        given = [("a", inner)] if name == "estimators" else inner
+        target = np.column_stack([y, y]) if several else y
+        return n_features(kind(**{name: given}, **options).fit(X, target))
+
+    regresses = issubclass(kind, RegressorMixin)
+    assert count(WidestRegressor() if regresses else Widest()) == 1
+    # Pipelines have no coefficients for RFE, and take no weights of AdaBoost.
+    if not kind.__name__.startswith(("RFE", "AdaBoost")):
+        last = KNeighborsRegressor() if regresses else KNeighborsClassifier()
+        assert count(make_pipeline(StandardScaler(), SelectKBest(k=3), last)) == 3
 
 
 def test_features_of_coefficients_of_several_classes():
