@@ -34,3 +34,16 @@ def test_shared_parameters_have_the_same_types(name):
     shared = ours.keys() & theirs
     other = {n for n in shared if ours[n].annotation != theirs[n].annotation}
     assert other == OWN_TYPES.get(name, set())
+
+
+@pytest.mark.parametrize("name", skbayes.__all__)
+def test_editors_complete_the_arguments(name):
+    """Jedi only reads the source, of the package as it is installed."""
+    jedi = pytest.importorskip("jedi")
+    here = jedi.InterpreterEnvironment()
+    names = inspect.signature(getattr(skbayes, name)).parameters
+    code = f"from skbayes import {name} as A\nA("
+    more = [code[:-2] + "class B(A):\n    pass\nB("] if name in SEARCHES else []
+    for each in [code, *more]:
+        items = jedi.Script(each, environment=here).complete()
+        assert {i.name for i in items} >= {f"{n}=" for n in names}

@@ -47,7 +47,6 @@ from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.utils.blas import one_blas_thread
-from skbayes.utils.did_you_mean import ArgumentHints
 from skbayes.utils.pickled_version import PickledVersion
 
 Params = dict[str, Any]
@@ -62,7 +61,7 @@ ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
 }
 
 
-class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
+class Optimizer(ObservedTrials, PickledVersion):
     """Bayesian optimizer with an ask-and-tell interface.
 
     :meth:`ask` proposes a configuration, and :meth:`tell` passes its score back. The

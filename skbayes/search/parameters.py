@@ -19,6 +19,7 @@ from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
@@ -307,34 +308,6 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
     # Maximum size in bytes of the temporary files that trials share.
     _cache_limit: ClassVar[float] = 1e9
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        constructor: Any = vars(cls).get("__init__")
-        code = getattr(inspect.unwrap(constructor), "__code__", None)
-        if code is None:
-            return
-        text = vars(cls).get("__doc__") or ""
-        if "Parameters\n" in text:
-            known = inspect.signature(super(cls, cls).__init__).parameters
-            for name, given in inspect.signature(constructor).parameters.items():
-                if name in known or given.kind is given.VAR_KEYWORD:
-                    continue
-                # One description may apply to several parameters, without a type.
-                if not re.search(rf"^ *(\w+, *)*{name} *(,|:|$)", text, re.MULTILINE):
-                    raise TypeError(
-                        f"{cls.__name__}: the section Parameters of its docstring "
-                        f"does not describe {name!r}."
-                    )
-        if "__init__" in code.co_names:
-            return
-        # A separate constructor sets all parameters, unless the class has them.
-        names = cls._accepted_values().keys() - {*code.co_names, *dir(cls)}
-        if names:
-            raise TypeError(
-                f"{cls.__name__}.__init__ must call super().__init__, which sets "
-                f"{', '.join(sorted(names))}."
-            )
-
     @abstractmethod
     def __init__(
         self,
@@ -400,6 +373,16 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
             accepted |= vars(kind).get("_parameter_constraints", {})
         return accepted
 
+    def __sklearn_clone__(self) -> Self:
+        copied: Self = super().__sklearn_clone__()  # type: ignore[misc]
+        parameters = inspect.signature(type(self).__init__).parameters.values()
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            # `get_params` does not list what a subclass accepts as **kwargs.
+            for name in vars(self).keys() - self.get_params(deep=False):
+                if not name.startswith("_") and not name.endswith("_"):
+                    setattr(copied, name, clone(getattr(self, name), safe=False))
+        return copied
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as for every estimator.
 
@@ -427,7 +410,13 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         return super().set_params(**params)
 
     def _validate_params(self) -> None:
-        estimator, kind = self.estimator, type(self).__name__
+        kind = type(self).__name__
+        if missing := [n for n in self._accepted_values() if not hasattr(self, n)]:
+            raise TypeError(
+                f"{kind}.__init__ must call super().__init__, which sets "
+                f"{', '.join(missing)}."
+            )
+        estimator = self.estimator
         if isinstance(estimator, ModelChoice):
             raise TypeError(f"Unpack the models: {kind}(*models(X, y), ...).")
         if not hasattr(estimator, "fit") and hasattr(self.search_spaces, "fit"):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import importlib.util
-import inspect
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -13,40 +11,28 @@ from sklearn.exceptions import NotFittedError
 
 import skbayes
 
-DIRECTIONS = (
-    "direction directions mode sense greater_is_better maximize maximise minimize "
-    "minimise"
-)
-
-# Parameters for the names in other libraries, with a hint if not only the name differs.
-# The first row with a parameter of the class applies.
+# Parameters for the names in scikit-learn's searches, scikit-optimize and Optuna, with
+# a hint if not only the name differs. The first row with a parameter of the class
+# applies.
 ELSEWHERE = [
-    ("search_spaces", "param_grid param_distributions param_space params", ""),
-    ("search_spaces", "dimensions", ""),
-    ("n_iter", "n_trials n_calls max_evals max_trials num_samples budget", ""),
-    ("timeout", "max_time time_limit time_budget time_left_for_this_task", ""),
-    ("scoring", "metric", ""),
+    ("search_spaces", "param_grid param_distributions dimensions", ""),
+    ("n_iter", "n_candidates n_calls n_trials", ""),
     ("objectives", "scoring", ""),
     ("journal", "storage", ""),
     ("warm_start_from", "study", ""),
-    ("surrogate", "strategy sampler base_estimator", ""),
-    ("acquisition", "acq_func", ""),
-    ("early_stopping", "max_iter", ""),
+    ("surrogate", "base_estimator sampler", ""),
     ("random_state", "seed", ""),
-    ("n_initial_points", "n_startup_trials", ""),
-    ("n_jobs", "n_workers", ""),
     ("stopper", "callbacks", ""),
     ("error_score", "catch", ""),
-    ("direction", DIRECTIONS, "To minimize the scores, pass direction='minimize'."),
     (
         "objectives",
-        DIRECTIONS,
+        "direction directions",
         "Each objective has its direction, such as objectives={'roc_auc': 'max', "
         "'fit_time': 'min'}.",
     ),
     (
         "scoring",
-        DIRECTIONS,
+        "direction directions",
         "A search maximizes scoring. To minimize a loss, maximize its negative, such "
         "as scoring='neg_log_loss'.",
     ),
@@ -58,7 +44,6 @@ ELSEWHERE = [
     ("initial_points", "n_initial_points n_startup_trials", "Write initial_points=5."),
     ("pruning", "enable_pruning pruner", "Write pruning=True."),
     ("estimator", "fit_params", "Write search.fit(X, y, sample_weight=weights)."),
-    ("return_folds", "return_estimator", "Write return_folds='estimators'."),
     ("pre_dispatch", "n_points", "Write pre_dispatch=4."),
     ("surrogate", "acq_func", "Write surrogate=('gp', 'ucb')."),
 ]
@@ -123,47 +108,8 @@ def surrogate_elsewhere(name: str, known: Container[str]) -> str | None:
     return equivalent if equivalent != name and equivalent in known else None
 
 
-class ArgumentHints:
-    """Mix-in that adds suggestions to errors for unknown arguments.
-
-    Cloning, pickling and signatures work as for any class.
-    """
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        constructor = vars(cls).get("__init__")
-        if not inspect.isfunction(constructor):
-            return
-        parameters = inspect.signature(constructor).parameters
-        kinds = [parameter.kind for parameter in parameters.values()]
-        if inspect.Parameter.VAR_KEYWORD in kinds:
-            return
-        names = list(parameters)[1:]
-        by_place = names[: kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD) - 1]
-
-        # `__init__` is wrapped, because documentation shows the signature of `__new__`.
-        @functools.wraps(constructor)
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            kind = type(self).__name__
-            if len(args) > len(by_place):
-                extra = args[len(by_place)]
-                is_count = type(extra) is int and "n_iter" in names
-                raise TypeError(
-                    f"{kind} takes only {' and '.join(by_place)} as positional "
-                    f"arguments, got also {extra!r}; pass it by name"
-                    f"{f', such as n_iter={extra}' if is_count else ''}."
-                )
-            for name in kwargs:
-                if name not in names:
-                    hint = name_elsewhere(name, names) or did_you_mean(name, names)
-                    raise TypeError(f"{kind} has no parameter {name!r}.{hint}")
-            constructor(self, *args, **kwargs)
-
-        cls.__init__ = __init__  # type: ignore[method-assign]
-
-
-class NameHints(ArgumentHints):
-    """Mix-in that adds suggestions to errors for unknown arguments and attributes.
+class NameHints:
+    """Mix-in that adds suggestions to errors for unknown attributes.
 
     `hasattr` works as for any estimator.
     """

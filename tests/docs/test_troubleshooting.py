@@ -51,17 +51,6 @@ BayesSearchCV(SVC(), [space, {"gama": [0.1, 1]}]).fit(X, y)
     ValueError: search_spaces names 'gama', which SVC does not have. Did you mean
     'gamma'?
 
-BayesSearchCV(SVC(), space, 30)
-    TypeError: BayesSearchCV takes only estimator and search_spaces as positional
-    arguments, got also 30; pass it by name, such as n_iter=30.
-
-BayesSearchCV(SVC(), param_distributions=space)
-    TypeError: BayesSearchCV has no parameter 'param_distributions'. It is called
-    'search_spaces' here.
-
-BayesSearchCV(SVC(), space, n_trials=30)
-    TypeError: BayesSearchCV has no parameter 'n_trials'. It is called 'n_iter' here.
-
 BayesSearchCV(SVC(), {"C": (1.0, 1.0)}).fit(X, y)
     ValueError: Parameter 'C': Real: low must be smaller than high, got low=1.0,
     high=1.0. A single value is written as a list, [1.0].
@@ -130,8 +119,8 @@ BayesSearchCV(SVC(), space, cv=StratifiedKFold).fit(X, y)
     TypeError: cv must be an object, got the class StratifiedKFold; write
     StratifiedKFold() with its parameters.
 
-ParetoSearchCV(SVC(), space, scoring="accuracy")
-    TypeError: ParetoSearchCV has no parameter 'scoring'. It is called 'objectives'
+ParetoSearchCV(SVC(), space).set_params(scoring="accuracy")
+    ValueError: ParetoSearchCV has no parameter 'scoring'. It is called 'objectives'
     here.
 
 BayesSearchCV(SVC(), space, n_iter=0).fit(X, y)

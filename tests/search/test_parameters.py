@@ -44,18 +44,15 @@ def test_a_name_elsewhere_is_refused_and_the_code_named(kind):
         assert "search" in spelling[1].lower() or spelling[1].split("=")[0] in known
         for name in names.split():
             assert name not in known
-            with pytest.raises(TypeError, match="has no parameter") as in_constructor:
-                kind(SVC(), **{name: 3})
-            with pytest.raises(ValueError, match="has no parameter") as in_set_params:
+            with pytest.raises(ValueError, match="has no parameter") as caught:
                 kind(SVC()).set_params(**{name: 3})
-            for error in (in_constructor, in_set_params):
-                assert str(error.value).endswith(spelling[0])
+            assert str(caught.value).endswith(spelling[0])
 
 
 def test_other_unknown_names_are_refused_as_before():
     with pytest.raises(ValueError, match="Invalid parameter 'C' for estimator"):
         BayesSearchCV(SVC()).set_params(C=3)
-    with pytest.raises(TypeError, match="Did you mean 'constraints'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'constrains'"):
         BayesSearchCV(SVC(), constrains=None)
 
 

@@ -1,6 +1,4 @@
 import copy
-import functools
-import inspect
 import pickle
 
 import pytest
@@ -10,12 +8,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer_names
 from sklearn.svm import SVC
 
-import skbayes
 from skbayes import BayesSearchCV
 from skbayes.utils.did_you_mean import did_you_mean, suggest
 
 PIPELINE = ["memory", "steps", "svc", "svc__C", "svc__gamma", "pca__n_components"]
-SEARCHES = [getattr(skbayes, name) for name in dir(skbayes) if name.endswith("CV")]
 SPACE = {"C": (0.1, 10.0)}
 
 
@@ -56,66 +52,6 @@ def test_as_a_sentence():
     assert did_you_mean("c", ["C", "gamma"]) == " Did you mean 'C'?"
     assert did_you_mean("a_b", ["ab", "a__b"]) == " Did you mean 'ab' or 'a__b'?"
     assert did_you_mean("zzz", ["C"]) == ""
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-def test_keywords_and_signatures(search):
-    for name, message in (
-        ("param_grid", "no parameter 'param_grid'.*'search_spaces'"),
-        ("n_itr", "Did you mean 'n_iter'"),
-        ("zzz", r"no parameter 'zzz'\.$"),
-    ):
-        with pytest.raises(TypeError, match=message):
-            search(SVC(), **{name: 3})
-
-    class Mine(search):
-        pass
-
-    parameters = list(inspect.signature(search.__init__).parameters)[1:]
-    assert list(inspect.signature(search).parameters) == parameters
-    assert list(inspect.signature(Mine).parameters) == parameters
-    # Documentation and editors look at these before `__init__`.
-    assert search.__new__ is object.__new__
-    assert "__call__" not in vars(type(search))
-    assert "__signature__" not in dir(search)
-
-
-@pytest.mark.parametrize("name", ["direction", "mode", "maximize"])
-def test_the_direction_is_that_of_the_scoring(name):
-    for search in set(SEARCHES) - {skbayes.ParetoSearchCV}:
-        with pytest.raises(TypeError, match="maximizes scoring.*'neg_log_loss'"):
-            search(SVC(), **{name: "minimize"})
-    with pytest.raises(TypeError, match="direction, such as objectives="):
-        skbayes.ParetoSearchCV(SVC(), **{name: "minimize"})
-    if name != "direction":
-        with pytest.raises(TypeError, match="pass direction='minimize'"):
-            skbayes.Optimizer(SPACE, **{name: "minimize"})
-    with pytest.raises(TypeError, match=r"only search_spaces as .* by name\.$"):
-        skbayes.Optimizer(SPACE, 3)
-
-
-def test_a_misspelled_keyword_of_a_subclass():
-    class Same(BayesSearchCV):
-        pass
-
-    class Other(BayesSearchCV):
-        def __init__(self, estimator, search_spaces, *, budget=3):
-            super().__init__(estimator, search_spaces, n_iter=budget)
-
-    for kind, name in ((Same, "n_iter"), (Other, "budget")):
-        message = f"{kind.__name__} has no parameter '{name}s'. Did you mean '{name}'"
-        with pytest.raises(TypeError, match=message):
-            kind(SVC(), SPACE, **{f"{name}s": 3})
-
-    class Partial(BayesSearchCV):  # its constructor is no function
-        __init__ = functools.partialmethod(BayesSearchCV.__init__, n_iter=7)
-
-    class Passing(BayesSearchCV):
-        def __init__(self, estimator, space, *, budget=3, **others):
-            super().__init__(estimator, space, n_iter=budget, **others)
-
-    assert Partial(SVC(), SPACE).n_iter == 7
-    assert Passing(SVC(), SPACE, budget=5, cv=2).n_iter == 5
 
 
 @pytest.fixture(scope="module")
