@@ -194,14 +194,14 @@ def _ensemble(found: Any, sign: int) -> str | None:
 
 def few_trials(record: SearchRecord) -> str | None:
     """Return a sentence if the trials are too few to learn effects from them."""
-    n_trials, n = int(record.complete.sum()), len(_varied(record))
+    n_trials, n = int(record.scored.sum()), len(_varied(record))
     needed = max(FEW, FEW_EACH * n)
     all_tried = record.space and len(record) >= record.space.n_configurations
     if n_trials >= needed or all_tried or not n:
         return None
     return (
-        f"The search has only {n_trials} complete trial{'s' * (n_trials != 1)} for {n} "
-        f"hyper-parameter{'s' * (n != 1)}: importances and partial dependences are "
+        f"The search has only {n_trials} trial{'s' * (n_trials != 1)} with a score for "
+        f"{n} hyper-parameter{'s' * (n != 1)}: importances and partial dependences are "
         f"unreliable with fewer than {needed} trials."
     )
 

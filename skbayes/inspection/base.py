@@ -39,6 +39,7 @@ LEAST_CONTRAST = 4.5
 # trials, other trials, failed trials, and marks of points outside the limits.
 TRIALS, OTHERS = "skbayes: trials", "skbayes: other trials"
 FAILURES, EDGE = "skbayes: failed", "skbayes: outside"
+OWN = "skbayes: own values"
 
 # Minimum ratio of the largest to the smallest cost for a logarithmic scale.
 COST_SPAN = 20.0
@@ -408,7 +409,8 @@ def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
 def set_robust_ylim(ax: Any, sign: int) -> None:
     """Set the limits without bad outliers, which are marked at the edge instead.
 
-    Without scores, the reason is written into the plot.
+    The line of the own values is within the limits. Without scores, the reason is
+    written into the plot.
     """
     for old in [x for x in (*ax.collections, *ax.texts) if x.get_gid() == EDGE]:
         old.remove()
@@ -419,6 +421,9 @@ def set_robust_ylim(ax: Any, sign: int) -> None:
     if ends is None:
         annotate_empty(ax)
         return
+    margin = 0.06 * (ends[1] - ends[0])
+    for own in [line.get_ydata()[0] for line in ax.lines if line.get_gid() == OWN]:
+        ends = min(ends[0], own - margin), max(ends[1], own + margin)
     ax.set_ylim(*ends)
     outside = points[(points[:, 1] < ends[0]) | (points[:, 1] > ends[1])]
     if len(outside):

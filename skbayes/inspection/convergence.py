@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from skbayes.results.record import SearchRecord, Source
 from skbayes.space.dimensions import FloatArray
 
 # Identify the lines of searches that are already in the plot.
-LINE, OWN = "skbayes: best so far", "skbayes: own values"
+LINE = "skbayes: best so far"
 
 # Identifies the entries of models in the legend.
 MODEL = "skbayes: model"
@@ -64,8 +65,9 @@ class ConvergenceDisplay(_Display):
 
     Notes
     -----
-    Scores that are much worse than the others are shown as small triangles at the edge
-    of the plot. Use ``display.ax_.set_ylim`` to show their values.
+    Scores that are much worse than the others, and than the estimator's own values, are
+    shown as small triangles at the edge of the plot. Use ``display.ax_.set_ylim`` to
+    show their values.
 
     Examples
     --------
@@ -167,10 +169,10 @@ class ConvergenceDisplay(_Display):
         line |= normalize_kwargs(line_kw or {}, Line2D)
         (self.line_,) = ax.plot(self.x, self.best, **line)
         self.own_line_ = None
-        if record.own is not None:
-            # The line can be outside the plot, so the legend contains the score.
-            own = record.shown[record.own]
-            line = {"color": base.tones(ax).gray, "linestyle": (0, (4, 3)), "gid": OWN}
+        own = math.nan if record.own is None else record.shown[record.own]
+        if math.isfinite(own):
+            line = {"color": base.tones(ax).gray, "linestyle": (0, (4, 3))}
+            line |= {"gid": base.OWN}
             line |= {"label": f"estimator's own values: {own:.4g}", "linewidth": 1.2}
             self.own_line_ = ax.axhline(own, **line)
         color = self.line_.get_color()
@@ -219,7 +221,7 @@ class ConvergenceDisplay(_Display):
         base.style_axes(ax, xlabel=UNITS[self.by], ylabel=plain(self.record.label))
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        lines = [line for line in ax.lines if line.get_gid() in (LINE, OWN)]
+        lines = [line for line in ax.lines if line.get_gid() in (LINE, base.OWN)]
         # Searches of the same estimator have the same own values.
         named = {line.get_label(): line for line in lines}
         handles = [line for label, line in named.items() if label[:1] != "_"]

@@ -219,10 +219,11 @@ def importance(
     Notes
     -----
     The forest learns only from the evaluated configurations: a search evaluates mostly
-    good configurations, and the forest predicts poorly in regions without trials. A
-    conditional hyper-parameter has an additional value, "inactive", which occurs as
-    often as in random configurations. The method assumes independent hyper-parameters,
-    so its results are then an approximation.
+    good configurations, and the forest predicts poorly in regions without trials.
+    Pruned trials count with the score of their first folds, weighted by the share of
+    the folds that were fitted. A conditional hyper-parameter has an additional value,
+    "inactive", which occurs as often as in random configurations. The method assumes
+    independent hyper-parameters, so its results are then an approximation.
 
     References
     ----------
@@ -239,7 +240,7 @@ def importance(
     """
     if top is not None and not 0 < top <= 1:
         raise ValueError(f"top must be in (0, 1] or None, got {top!r}.")
-    params, y, space = _read(source, metric, space)
+    params, y, weights, space = _read(source, metric, space)
     if len(y) < 2:
         raise ValueError("source: fewer than two configurations have a score.")
     if space is None:
@@ -247,7 +248,8 @@ def importance(
     X = space.encode(params)
     forest = RandomForestRegressor(n_estimators, random_state=random_state)
     X = np.where(np.isnan(X), INACTIVE, X)
-    forest.fit(X, y)
+    # Weights change the random numbers of the forest, even equal ones.
+    forest.fit(X, y, sample_weight=weights if np.any(weights < 1.0) else None)
     floor = -np.inf
     if top is not None:
         floor = float(np.quantile(forest.predict(X), 1 - top))
@@ -286,12 +288,13 @@ def _average(
 
 def _read(
     source: Any, metric: str | None, space: Any
-) -> tuple[list[dict[str, Any]], FloatArray, Space | None]:
-    """Return configurations, scores, and the space, if known."""
+) -> tuple[list[dict[str, Any]], FloatArray, FloatArray, Space | None]:
+    """Return configurations, scores, weights, and the space, if known."""
     if isinstance(getattr(source, "scores", None), np.ndarray):
         # All combinations of a table's values; some may be missing from its rows.
         space = Space.from_notation([source.dimensions] if space is None else space)
-        return list(source.params), source.scores[:, 0], space
+        scores = source.scores[:, 0]
+        return list(source.params), scores, np.ones(len(scores)), space
     record = read_record(source, metric=metric, search_spaces=space)
     has_results = isinstance(source, Mapping) or hasattr(source, "cv_results_")
     guide = getattr(source, "target_metric_", getattr(source, "refit", None))
@@ -300,8 +303,9 @@ def _read(
         raise ValueError(
             "metric: the search has several metrics; give the name of one."
         )
-    kept = np.flatnonzero(record.comparable)
-    return [record.params[i] for i in kept], record.score[kept], record.space
+    kept = np.flatnonzero(record.scored).tolist()
+    weights = np.array([record.trials[i].fitted.mean() for i in kept])
+    return [record.params[i] for i in kept], record.score[kept], weights, record.space
 
 
 def _domains(space: Space) -> list[_Domain]:

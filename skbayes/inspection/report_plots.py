@@ -31,7 +31,7 @@ from skbayes.results.record import FittedSearch, SearchRecord
 # trials are plotted.
 MOST_AXES = 12
 
-# Minimum number of complete trials for the plots of effects.
+# Minimum number of trials with a score for the plots of effects.
 FEWEST_TO_LEARN = 4
 
 DEPENDENCE = "Partial dependence on each hyper-parameter"
@@ -147,8 +147,8 @@ def _plots(source: Any, record: SearchRecord) -> Iterator[Plot]:
         return partial(display.from_search, record, **options)
 
     few = few_trials(record) or ""
-    if not few and np.sum(record.complete) < FEWEST_TO_LEARN:
-        few = f"The search has fewer than {FEWEST_TO_LEARN} complete trials."
+    if not few and np.sum(record.scored) < FEWEST_TO_LEARN:
+        few = f"The search has fewer than {FEWEST_TO_LEARN} trials with a score."
     if len(record.directions) > 1:
         yield Plot("Pareto front", of(ParetoDisplay), height=3.8)
         evolution = of(ParetoDisplay, kind="evolution")

@@ -204,6 +204,13 @@ class SearchRecord:
         return self.complete & (self.train_fraction == shares.max(initial=0.0))
 
     @property
+    def scored(self) -> np.ndarray:
+        """Mask of trials to learn from: comparable ones, and pruned ones like them."""
+        most = self.train_fraction[self.comparable].max(initial=0.0)
+        is_pruned = (self.state == "pruned") & (self.train_fraction == most)
+        return self.comparable | (is_pruned & np.isfinite(self.score))
+
+    @property
     def eligible(self) -> np.ndarray:
         """Mask of possible best trials: comparable, with the smallest violation."""
         return self._least_violating(self.comparable)

@@ -117,8 +117,8 @@ def test_few_trials_are_few_for_many_parameters():
     params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 17)]
     few = advice(history(params[:14], -np.arange(14.0)), search_spaces=space)
     assert few == [
-        "The search has only 14 complete trials for 3 hyper-parameters: importances "
-        "and partial dependences are unreliable with fewer than 15 trials."
+        "The search has only 14 trials with a score for 3 hyper-parameters: "
+        "importances and partial dependences are unreliable with fewer than 15 trials."
     ]
     assert advice(history(params[:15], -np.arange(15.0)), search_spaces=space) == []
     # The sentence is the same without the space.
@@ -126,7 +126,7 @@ def test_few_trials_are_few_for_many_parameters():
     # A constant is not a parameter, and all trials of a small space are not few.
     params = [{"a": k, "b": "fixed"} for k in (1, 3, 2)]
     (few,) = advice(history(params, [1.0, 3.0, 2.0]))
-    assert few.startswith("The search has only 3 complete trials for 1 hyper-param")
+    assert few.startswith("The search has only 3 trials with a score for 1 hyper-")
     whole = {"a": [1, 2, 3], "b": ["fixed"]}
     assert advice(history(params, [2.0, 1.0, 3.0]), search_spaces=whole) == []
     assert advice(history(params[:1], [math.nan])) == []

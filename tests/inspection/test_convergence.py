@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from skbayes.inspection import ConvergenceDisplay
+from skbayes.inspection import ConvergenceDisplay, read_record
 from skbayes.inspection.base import SERIES
 from skbayes.trial.records import History
 
@@ -64,6 +64,18 @@ def test_a_dashed_line_is_the_score_of_the_own_values():
     assert other.own_line_.get_ydata()[0] == accuracy
     for unknown in (search.trials_, drawn.search("pareto")):
         assert ConvergenceDisplay.from_search(unknown).own_line_ is None
+
+
+@pytest.mark.parametrize("own", [0.1, 0.93, 0.99])
+def test_the_line_of_the_own_values_is_in_the_plot(own):
+    history = drawn.history(own, *np.linspace(0.9, 0.95, 9))
+    record = dataclasses.replace(read_record(history), own=0)
+    display = ConvergenceDisplay(record).plot()
+    low, high = display.ax_.get_ylim()
+    assert low < own < high and low < 0.9 and high > 0.95
+    # The score of a failed trial is unknown.
+    failed = dataclasses.replace(read_record(drawn.history(None, 0.5)), own=0)
+    assert ConvergenceDisplay(failed).plot().own_line_ is None
 
 
 def test_errors_go_down():

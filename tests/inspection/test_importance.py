@@ -230,6 +230,29 @@ def test_only_comparable_trials_of_the_metric_count():
         importance(History(trials[:1]))
 
 
+def test_pruned_trials_count_by_the_share_of_their_folds():
+    fitted, skipped = FoldResult({"score": 0.5}, 0, 0), FoldResult(status="skipped")
+    scores = [0.1, 0.9, 0.4, 0.7, 0.2, 0.6]
+    trials = [
+        Trial(i, {"a": i / 5}, [fitted, skipped], score=score, state="pruned")
+        if i % 2
+        else Trial(i, {"a": i / 5}, [fitted, fitted], score=score)
+        for i, score in enumerate(scores)
+    ]
+    history, space = History(trials), {"a": (0.0, 1.0)}
+    found = importance(history, space=space, n_estimators=9)
+    assert found.single == {"a": 1.0}
+    forest = RandomForestRegressor(9, random_state=0)
+    X, weights = np.arange(6.0)[:, None] / 5, [1.0, 0.5] * 3
+    forest.fit(X, scores, sample_weight=weights)
+    floor = float(np.quantile(forest.predict(X), 0.5))
+    parts = [tree_variances(t.tree_, _domains(Space([space])), floor) for t in forest]
+    expected = np.mean([parts[1][0] / parts[0] for parts in parts if parts[0] > 0])
+    found = importance(history, space=space, n_estimators=9, top=0.5)
+    assert found.single["a"] == pytest.approx(expected)
+    assert ImportanceDisplay.from_search(history).importance.single == {"a": 1.0}
+
+
 def test_seeds_decide_and_top_is_checked():
     table = load_nmt("zh-en")
     found = [importance(table, n_estimators=9, random_state=s) for s in (0, 0, 1)]

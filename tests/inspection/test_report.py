@@ -106,7 +106,7 @@ def test_it_says_what_was_found(page, search):
     assert titles == ["Convergence", "All trials"] and len(page.all("img")) == 2
     not_drawn = [text for text in page.texts["p"] if text.startswith("Not drawn: ")]
     assert len(not_drawn) == 2
-    assert all("only 6 complete trials" in text for text in not_drawn)
+    assert all("only 6 trials with a score" in text for text in not_drawn)
     assert {"time of all fits", "time of the refit", "total time"} <= facts.keys()
     assert plt.get_fignums() == []  # nothing appears on the screen
 
@@ -317,7 +317,7 @@ def test_the_summary_figure_contains_the_main_plots(search, tmp_path):
         ]
         # Effects are not drawn from few trials.
         (reason,) = figure.axes[1].texts
-        assert "only 6 complete trials" in reason.get_text().replace("\n", " ")
+        assert "only 6 trials with a score" in reason.get_text().replace("\n", " ")
         plt.close("all")  # also the copy, which is opened too
     assert search.plot(tmp_path / "search.png") == tmp_path / "search.png"
     assert (tmp_path / "search.png").stat().st_size > 10_000
