@@ -20,14 +20,20 @@ Report = Callable[[Trial, History], None]
 MOST_APART, LEAST_SHARE = 3.0, 0.1
 
 
-def _best_so_far(history: History) -> str:
+def metric_text(score: float, metric: str) -> str:
+    """Format a score as the displays show it: a negated metric as the metric itself."""
+    shown = -score if metric.startswith("neg_") else score
+    return f"{shown:.6g}"
+
+
+def _best_so_far(history: History, metric: str) -> str:
     best = history.best
     if best is None:
         return "none yet"
     where = f"trial {best.number}"
     if not best.feasible:
         where += ", violates constraints"
-    return f"{best.score:.6g} ({where})"
+    return f"{metric_text(best.score, metric)} ({where})"
 
 
 def time_text(seconds: float) -> str:
@@ -39,13 +45,14 @@ def time_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _score(trial: Trial) -> str:
+def _score(trial: Trial, metric: str) -> str:
     if trial.state == TrialState.FAILED:
         return "failed"
     if trial.state == TrialState.COMPLETE:
-        return f"score {trial.score:.6g}"
-    state = trial.state.replace("_", " ")
-    return f"{state} after {int(trial.fitted.sum())} folds"
+        name = metric.removeprefix("neg_").replace("_", " ")
+        return f"{name} {metric_text(trial.score, metric)}"
+    state, n_folds = trial.state.replace("_", " "), int(trial.fitted.sum())
+    return f"{state} after {n_folds} fold{'s' * (n_folds != 1)}"
 
 
 @dataclass(frozen=True)
@@ -75,11 +82,12 @@ class Lines:
         timeout: float | None,
         recalled: Mapping[int, Trial] = MappingProxyType({}),
         with_params: bool = False,
+        metric: str = "score",
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._stages, self._recalled = stages, dict(recalled)
         self._timeout = math.inf if timeout is None else timeout
-        self._with_params, self._clock = with_params, clock
+        self._with_params, self._metric, self._clock = with_params, metric, clock
         self._begin = clock()
         self._ends = [self._begin]
         self._n_run = [0] * len(stages)
@@ -103,7 +111,8 @@ class Lines:
         planned = f"/{n_planned}" * math.isfinite(n_planned)
         head = f"[{len(history)}{planned}] trial {trial.number}:"
         print(
-            f"{head} {_score(trial)}, best so far {_best_so_far(history)}, "
+            f"{head} {_score(trial, self._metric)}, "
+            f"best so far {_best_so_far(history, self._metric)}, "
             f"elapsed {elapsed:.1f}s" + f", left {left:.1f}s" * math.isfinite(left)
         )
         if self._with_params:
@@ -143,7 +152,9 @@ class Lines:
 
 @contextlib.contextmanager
 def progress_bar(
-    n_planned: float, recalled: Mapping[int, Trial] = MappingProxyType({})
+    n_planned: float,
+    recalled: Mapping[int, Trial] = MappingProxyType({}),
+    metric: str = "score",
 ) -> Iterator[Report]:
     """Return a callback that shows a progress bar, or a widget in notebooks."""
     kept = frozenset(recalled)
@@ -163,7 +174,7 @@ def progress_bar(
     with bar:
 
         def report(trial: Trial, history: History) -> None:
-            bar.set_postfix_str(f"best {_best_so_far(history)}")
+            bar.set_postfix_str(f"best {_best_so_far(history, metric)}")
             if trial.number not in kept:
                 bar.update()
 

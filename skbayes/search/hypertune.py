@@ -652,9 +652,9 @@ class HyperTuneSearchCV(BayesSearchCV):
                 f"{name!r} ({derived.disagreement[name]:.2f} of the range)"
                 for name in derived.weakened
             )
-            # Logged instead of a Python warning: if the scores hardly depend on a
-            # parameter, small samples disagree although nothing is wrong.
-            logger.warning(
+            # No warning: if the scores hardly depend on a parameter, small samples
+            # disagree although nothing is wrong.
+            logger.info(
                 f"The small samples disagree strongly about {names}; the signs of "
                 "these parameters carry less weight."
             )

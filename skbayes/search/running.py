@@ -285,9 +285,12 @@ class RunningSearch:
         recalled, verbose = dict(self.journal.results), plan.verbose
         n_planned, in_flight = sum(stage.n_trials for stage in stages), self.n_points
         reports: list[Report] = []
+        metric, scoring = plan.objective.name or "score", plan.settings["scoring"]
+        if metric == "score" and isinstance(scoring, str):
+            metric = scoring
         with contextlib.ExitStack() as stack:
             if plan.settings["verbose"] == "progress":
-                bar = progress_bar(n_planned, recalled)
+                bar = progress_bar(n_planned, recalled, metric)
                 reports.append(stack.enter_context(bar))
             if verbose > 0:
                 print(
@@ -305,7 +308,8 @@ class RunningSearch:
                         "'2*n_jobs' would keep them busy."
                     )
                 timeout = plan.limits.timeout
-                reports.append(Lines(stages, timeout, recalled, verbose > 1))
+                lines = Lines(stages, timeout, recalled, verbose > 1, metric)
+                reports.append(lines)
             bounds = plan.constraints
             tell = print if verbose > 0 else warn_or_log
 

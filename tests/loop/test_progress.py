@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
 
 from skbayes import BayesSearchCV
+from skbayes.inspection import read_record
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.trial.records import FoldResult, History, Trial
 
@@ -63,9 +65,23 @@ def test_a_line_per_trial(capsys):
         "left 9.0s",
         "[3/5] trial 2: pruned after 2 folds, best so far 0.25 (trial 1), "
         "elapsed 7.0s, left 4.4s",
-        "[4/5] trial 3: timed out after 1 folds, best so far 0.25 (trial 1), "
+        "[4/5] trial 3: timed out after 1 fold, best so far 0.25 (trial 1), "
         "elapsed 8.0s, left 1.8s",
     ]
+
+
+def test_negated_metrics_are_printed_as_in_the_displays(capsys):
+    options = {"scoring": "neg_log_loss", "n_iter": 2, "cv": 3, "random_state": 0}
+    space = {"C": (0.1, 10.0, "log-uniform")}
+    search = BayesSearchCV(LogisticRegression(max_iter=1000), space, **options)
+    search.set_params(verbose=1).fit(X, y)
+    record = read_record(search)
+    lines = capsys.readouterr().out.splitlines()
+    for place, shown in enumerate(record.shown):
+        text = f"trial {place}: {record.title} {shown:.6g}, best so far "
+        assert text in lines[1 + place]
+    best = f"best so far {-search.best_score_:.6g} (trial {search.best_index_})"
+    assert best in lines[2]
 
 
 def test_recalled_trials_take_no_time(capsys):

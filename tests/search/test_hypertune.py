@@ -82,9 +82,11 @@ def test_a_wrong_sign_is_found_out():
 
 def test_samples_that_disagree_are_reported(caplog, monkeypatch):
     # Any distance is too large.
+    caplog.set_level("INFO", logger="skbayes")
     monkeypatch.setattr("skbayes.search.monotonicity.MAX_DISAGREEMENT", -1.0)
     search = make(n_iter=16).fit(X, y)
-    assert "disagree strongly about 'quality' (0." in caplog.text
+    (record,) = [r for r in caplog.records if "disagree strongly" in r.message]
+    assert "'quality' (0." in record.message and record.levelname == "INFO"
     assert search.weakened_ == ["quality"]
 
 
