@@ -47,6 +47,10 @@ FIRST = {
     "pickle": "quick_start",
     "report": "visualization",
     "default space": "default_spaces",
+    "custom search space": "search_spaces",
+    "feature selection": "search_spaces",
+    "categorical columns": "models",
+    "custom scorer": "scoring",
     "BayesSearchCV": "generated/skbayes.BayesSearchCV",
 }
 
