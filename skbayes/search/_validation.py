@@ -20,7 +20,7 @@ from skbayes.defaults.names import check_aliases, check_name, warn_of_integers
 from skbayes.defaults.parts import is_estimator, own_values, owner_of
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import Column, Space
-from skbayes.trial.evaluator import check_candidates
+from skbayes.trial.evaluator import check_candidates, check_clone
 from skbayes.trial.fold import configured
 from skbayes.trial.measure import check_metrics_suit
 from skbayes.trial.options import RULES, oof_method, refit_choice
@@ -352,6 +352,11 @@ def check_configurations(plan: Plan) -> None:
         )
     check_candidates(plan.estimator, sample)
     models = [configured(plan.estimator, params) for params in sample]
+    try:
+        for model in models:
+            check_clone(model)
+    except RuntimeError as error:  # some estimators can be fitted nevertheless
+        warn_user(f"search_spaces: {error}")
     check_names(plan.estimator, sample, models)
     check_values(plan.space, sample, models)
     check_responses(models, plan.scorers, plan.settings.get("scoring"))

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MethodMapping
 
@@ -42,6 +41,7 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.trial.aspects import registry as aspects
 from skbayes.trial.aspects.constraints import outcome_scorer
 from skbayes.trial.constraints import rule_and_bounds
+from skbayes.trial.evaluator import check_clone
 from skbayes.trial.fold import Job, configured
 from skbayes.trial.learning_curves import curve_table
 from skbayes.trial.objectives import GuidingMetric, Objective
@@ -367,7 +367,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         self._check_source(self.warm_start_from)
         validate.check_arguments(settings)
         estimator = settings["estimator"]
-        clone(estimator)  # detects a wrong estimator before the space is checked
+        check_clone(estimator)  # before the space is checked
         self._check_refit(settings)
         scorers, _ = compat.resolve_scorers(self._plain())
         objective = self._make_objective(settings, scorers)

@@ -410,13 +410,7 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         return super().set_params(**params)
 
     def _validate_params(self) -> None:
-        kind = type(self).__name__
-        if missing := [n for n in self._accepted_values() if not hasattr(self, n)]:
-            raise TypeError(
-                f"{kind}.__init__ must call super().__init__, which sets "
-                f"{', '.join(missing)}."
-            )
-        estimator = self.estimator
+        estimator, kind = self.estimator, type(self).__name__
         if isinstance(estimator, ModelChoice):
             raise TypeError(f"Unpack the models: {kind}(*models(X, y), ...).")
         if not hasattr(estimator, "fit") and hasattr(self.search_spaces, "fit"):
@@ -426,6 +420,11 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
             )
         with self._plain_words():
             super()._validate_params()  # type: ignore[misc]
+        if missing := [n for n in self._accepted_values() if not hasattr(self, n)]:
+            raise TypeError(
+                f"{kind}.__init__ must call super().__init__, which sets "
+                f"{', '.join(missing)}."
+            )
 
     @contextlib.contextmanager
     def _plain_words(self) -> Iterator[None]:

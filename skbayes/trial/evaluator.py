@@ -39,9 +39,48 @@ logger = logging.getLogger("skbayes")
 Params = dict[str, Any]
 
 
+def check_clone(estimator: Any) -> None:
+    """Raise a RuntimeError with a remedy if scikit-learn cannot clone an estimator."""
+    try:
+        clone(estimator)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}{_tuples_instead(estimator)}") from error
+
+
+def _tuples_instead(estimator: Any) -> str:
+    """Return a sentence with the tuples that can be cloned in place of lists, or ""."""
+    parts = [estimator, *estimator.get_params().values()]
+    for part in filter(lambda part: hasattr(part, "get_params"), parts):
+        params = part.get_params(deep=False)
+        lists = {n: v for n, v in params.items() if isinstance(v, list | np.ndarray)}
+        tuples = {name: _as_tuple(value) for name, value in lists.items()}
+        if _can_be_cloned(part, params) or not _can_be_cloned(part, params | tuples):
+            continue
+        needed = [
+            f"{name}={value}"
+            for name, value in tuples.items()
+            if not _can_be_cloned(part, params | tuples | {name: lists[name]})
+        ]
+        return f". Write a tuple: {type(part).__name__}({', '.join(needed)})."
+    return ""
+
+
+def _can_be_cloned(part: Any, params: Mapping[str, Any]) -> bool:
+    try:
+        clone(type(part)(**params))
+    except Exception:
+        return False
+    return True
+
+
+def _as_tuple(value: Any) -> Any:
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
+
+
 def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
     """Set each of `candidates` on a clone, to find invalid names before any fit."""
-    clone(estimator)  # errors of the estimator are not errors of the candidates
+    check_clone(estimator)  # its errors are not errors of the candidates
     for params in candidates:
         error = _refusal(estimator, params)
         if error is None:
@@ -53,7 +92,9 @@ def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) ->
         ]
         known = estimator.get_params()
         guesses = [name not in known and did_you_mean(name, known) for name in culprits]
+        models = [v for k in culprits if hasattr(v := params[k], "get_params")]
         why = f"which the estimator refuses: {error}"
+        why += "".join(map(_tuples_instead, models))
         if guesses and all(guesses):
             kind = type(estimator).__name__
             why = f"which {kind} does not have.{''.join(map(str, guesses))}"

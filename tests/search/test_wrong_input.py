@@ -1,5 +1,6 @@
 """Wrong arguments and data: errors that name the remedy, before the first fit."""
 
+import copy
 import inspect
 import re
 
@@ -49,6 +50,21 @@ def scored(estimator, X, y):
     return 1.0
 
 
+class Copying(LogisticRegression):
+    """Classifier that returns copies of its parameters, as those of CatBoost."""
+
+    def __init__(self, names=(), C=1.0):
+        super().__init__(C=C)
+        self.names = names
+
+    def get_params(self, deep=True):
+        return copy.deepcopy(super().get_params(deep))
+
+
+LISTED = Copying(names=["a", "b"])
+AS_TUPLE = r"Write a tuple: Copying\(names=\('a', 'b'\)\)"
+
+
 def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
     estimator = SVC() if estimator is None else estimator
     return kind(estimator, space, **{"n_iter": 3, "cv": 2, "random_state": 0, **more})
@@ -76,6 +92,7 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
             search_of(STEPS, {"standardscaler": ["passthrough", StandardScaler]}),
             r"'standardscaler' .* StandardScaler\(\)",
         ),
+        (search_of(STEPS, {"svc": [SVC(), LISTED]}), AS_TUPLE),
         # Metrics of labels.
         (search_of(scoring=own), r"scoring: own .* make_scorer\(own\)"),
         (search_of(scoring=labels), r"scoring: labels .* make_scorer\(labels\)"),
@@ -162,6 +179,27 @@ def test_no_error_names_a_class_of_python(kind, no_trials):
         with pytest.raises((TypeError, ValueError), match=name) as caught:
             make(kind, **{name: object()}).fit(*data(kind))
         assert not re.search("instance of|implementing|numpy.bool", str(caught.value))
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_lists_that_cannot_be_cloned(kind, no_trials):
+    whole = (
+        LISTED,
+        make_pipeline(StandardScaler(), LISTED),
+        OneVsRestClassifier(LISTED),
+    )
+    for estimator in whole:
+        with pytest.raises(RuntimeError, match=f"Cannot clone .* {AS_TUPLE}"):
+            make(kind, estimator=estimator).fit(*data(kind))
+    array = Copying(names=np.array(["a", "b"]))
+    with pytest.raises(RuntimeError, match=AS_TUPLE):
+        make(kind, estimator=array).fit(*data(kind))
+
+
+def test_options_that_cannot_be_cloned(no_trials):
+    warns = pytest.warns(UserWarning, match=f"search_spaces: Cannot .* {AS_TUPLE}")
+    with warns, pytest.raises(NameError):
+        search_of(Copying(), {"names": [["a", "b"], ("a",)]}).fit(X, y)
 
 
 @pytest.mark.parametrize("space", [{}, [{}], [{}, {}]])
