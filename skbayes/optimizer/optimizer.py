@@ -42,7 +42,7 @@ from skbayes.optimizer.initial_design import (
 from skbayes.optimizer.observations import ObservedTrials
 from skbayes.optimizer.random_streams import Stream, check_random_state, make_generator
 from skbayes.space.candidates import Configuration, SpaceExhausted
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
@@ -313,6 +313,15 @@ class Optimizer(ObservedTrials, PickledVersion):
         it is not a configuration of the space, or the constraint forbids it.
         """
         self._queue += self._checked_points([params])
+
+    def exclude(self, params: Mapping[str, Any]) -> None:
+        """Do not propose a configuration, unless it is in the queue.
+
+        A ValueError is raised if it is not a configuration of the space.
+        """
+        row = Configuration.of(self.space, params).row
+        if all(key_of(row) != key_of(queued.row) for queued in self._queue):
+            self._candidates.add(row)
 
     def _checked_points(self, points: Any) -> list[Configuration]:
         checked = check_initial_points(points, self.space)

@@ -431,6 +431,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         # The best known configuration is tried again, so the result is not worse.
         for params in plan.objective.best_known(knowledge.promising(plan, slacks)):
             optimizer.enqueue(params)
+        for known in plan.known:
+            if np.all(np.isfinite(known.score)):  # a cost may be unknown
+                optimizer.exclude(known.params)
 
     # -- after the last trial -----------------------------------------------------
 

@@ -530,8 +530,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         points, space = list(plan.initial_points), plan.space
         settings = plan.settings
         # If all configurations are tried, their order is the same as in GridSearchCV,
-        # so that ties have the same result.
-        open_ended = self.timeout is not None or self.stopper is not None
+        # so that ties have the same result. Known configurations are not tried again.
+        open_ended = self.timeout is not None or self.stopper is not None or plan.known
         everything = not open_ended and space.n_configurations <= n_iter
         rest = _all_points(settings["search_spaces"], space) if everything else []
         is_default = parse_initial_points(settings["initial_points"])[0] is None

@@ -47,6 +47,39 @@ def test_coarse_grid_then_fine_search(grid):
     assert search.optimizer_.n_told == 5
 
 
+@pytest.mark.parametrize("n_iter", [3, 20])
+@pytest.mark.parametrize(
+    "kind, more",
+    [
+        (BayesSearchCV, {}),
+        (BayesSearchCV, {"surrogate": "random"}),
+        (BayesSearchCV, {"initial_points": [{"C": 1.0, "gamma": 0.02}, 2]}),
+        (MultiStageSearchCV, {"stages": (1.0,)}),
+        (HyperTuneSearchCV, {}),
+        (ParetoSearchCV, {"objectives": {"accuracy": "max", "model_size": "min"}}),
+        (TradeoffSearchCV, {"train_sizes": (0.5, 1.0), "cost": "model_size"}),
+    ],
+)
+def test_other_configurations_than_the_best_known_are_not_tried_again(
+    kind, more, n_iter
+):
+    space = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.02, 0.1]}
+    options = {"cv": 3, "random_state": 0, **more}
+    first = kind(SVC(), space, n_iter=4, **options).fit(X, y)
+    search = kind(SVC(), space, n_iter=n_iter, warm_start_from=first, **options)
+
+    def whole(trials):
+        known = [(trial.params, trial.train_fraction) for trial in trials]
+        return [trial for trial in known if kind is TradeoffSearchCV or trial[1] == 1.0]
+
+    trials = whole(search.fit(X, y).trials_)
+    again = [trial for trial in trials if trial in whole(first.trials_)]
+    best = getattr(first, "pareto_params_", [first.best_params_])
+    points = [params for params in more.get("initial_points", []) if params != 2]
+    assert len(again) <= len(best) + len(points)
+    assert search.stop_reason_ == ("n_iter" if n_iter == 3 else "exhausted")
+
+
 def study(grid):
     """Return the grid as an Optuna study that minimizes the error."""
     trials = [
