@@ -5,7 +5,8 @@
 Each case is a small search with a value of `refit` and of `return_folds`, a learner, a
 kind of splits, and up to three further options. It passes if the final model satisfies
 what was promised and equals an independent computation, or if the options are refused
-by name before the first fit. The figure "refused" counts the latter.
+by name before the first fit. The figure "refused" counts the latter, "ensembles" the
+final models with several members, and "modeled" the searches with a model as surrogate.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ def holds(seed: int) -> tally.Figures:
         refused = case.check()
     except Exception as error:
         raise AssertionError(f"{case!r}: {type(error).__name__}: {error}") from error
-    return {"held": 1, "refused": int(refused)}
+    return {
+        "held": 1,
+        "refused": int(refused),
+        "ensembles": int(not refused and case.is_ensemble),
+        "modeled": int(not refused and case.is_modeled),
+    }
 
 
 def cases(n_cases: int, seed: int) -> Iterator[tuple]:

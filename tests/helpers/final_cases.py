@@ -141,6 +141,8 @@ MODIFIERS = (
     *("several", "pruning", "rounds", "timeout", "stages", "journal", "sparse"),
     *("frame", "threads", "processes"),
 )
+# A model proposes the configurations in half of the searches.
+SURROGATES = ("random", "random", "sobol", "gp", "trees", "tpe")
 
 
 def data_of(kind):
@@ -181,11 +183,13 @@ class Case:
             self.params["groups"] = np.arange(N_ROWS) % 6
         self.options = {"scoring": self.metric, "refit": REFITS[self.refit]}
         self._modify(estimator)
+        self.surrogate = rng.choice(SURROGATES)
         chosen = MultiStageSearchCV if "stages" in self.modifiers else BayesSearchCV
         self.search = chosen(
             self.estimator,
             space,
-            **{"n_iter": 5, "pre_dispatch": 2, "random_state": 0, **self.options},
+            **{"n_iter": 6, "pre_dispatch": 2, "random_state": 0, **self.options},
+            surrogate=self.surrogate,
             cv=SPLITS[self.splits],
             return_folds=self.returned,
         )
@@ -193,7 +197,18 @@ class Case:
     def __repr__(self):
         returned = f"return_folds={self.returned!r}"
         parts = (self.learner, self.refit, self.splits, self.metric, returned)
+        parts += (self.surrogate,)
         return ", ".join((*parts, *sorted(self.modifiers)))
+
+    @property
+    def is_modeled(self):
+        """Whether a model proposes configurations."""
+        return self.surrogate not in ("random", "sobol")
+
+    @property
+    def is_ensemble(self):
+        """Whether the final model has several members."""
+        return len(getattr(getattr(self.search, "ensemble_", None), "weights", ())) > 1
 
     def _modify(self, estimator):
         names, options = self.modifiers, self.options
