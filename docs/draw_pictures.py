@@ -39,7 +39,6 @@ from skbayes.inspection import (  # noqa: E402
     ParallelCoordinatesDisplay,
     ParetoDisplay,
     PartialDependenceDisplay,
-    StagesDisplay,
     TradeoffDisplay,
 )
 from skbayes.space import Choice  # noqa: E402
@@ -105,21 +104,6 @@ def conditional_search():
     return search.fit(X, y)
 
 
-@functools.cache
-def staged_search():
-    """Return a search in three stages."""
-    search = MultiStageSearchCV(
-        SVC(),
-        SPACES,
-        stages=(0.1, 0.3, 1.0),
-        n_iter=40,
-        n_promoted=5,
-        cv=3,
-        random_state=3,
-    )
-    return search.fit(*digits())
-
-
 def convergence():
     """Plot the convergence of two searches in one figure."""
     X, y = digits()
@@ -135,9 +119,10 @@ def convergence():
 def convergence_seconds():
     """Plot convergence over time of a search and of a search in stages."""
     X, y = digits()
-    display = None
-    for cls in (BayesSearchCV, MultiStageSearchCV):
-        search = cls(SVC(), SPACES, n_iter=40, cv=5, random_state=0).fit(X, y)
+    display, settings = None, {"n_iter": 40, "cv": 5, "random_state": 0}
+    plain = BayesSearchCV(SVC(), SPACES, **settings)
+    staged = MultiStageSearchCV(SVC(), SPACES, stages=(0.3, 1.0), **settings)
+    for search in (plain.fit(X, y), staged.fit(X, y)):
         ax = None if display is None else display.ax_
         display = ConvergenceDisplay.from_search(search, by="seconds", ax=ax)
     return display.figure_
@@ -146,11 +131,6 @@ def convergence_seconds():
 def parallel_coordinates():
     """Plot parallel coordinates of a search with conditional parameters."""
     return ParallelCoordinatesDisplay.from_search(conditional_search()).figure_
-
-
-def stages():
-    """Plot three stages."""
-    return StagesDisplay.from_search(staged_search()).figure_
 
 
 @functools.cache
@@ -231,7 +211,6 @@ PICTURES = (
     convergence,
     convergence_seconds,
     parallel_coordinates,
-    stages,
     partial_dependence,
     partial_dependence_pairs,
     importance,

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, MultiStageSearchCV
-from skbayes.inspection import ConvergenceDisplay, StagesDisplay
+from skbayes.inspection import ConvergenceDisplay
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
@@ -48,10 +48,10 @@ staged.stage_correlation_.round(2)
 # Draw the stages and the progress
 # --------------------------------
 #
-# On the left, lines connect the scores of the same configuration in both stages. On the
-# right, the line of the search in stages begins with its first trial on all rows.
+# On the left, each stage has a color. On the right, the line of the search in stages
+# begins with its first trial on all rows.
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-StagesDisplay.from_search(staged, ax=axes[0])
+ConvergenceDisplay.from_search(staged, ax=axes[0])
 ConvergenceDisplay.from_search(plain, by="seconds", ax=axes[1])
 ConvergenceDisplay.from_search(staged, by="seconds", ax=axes[1])
 figure.suptitle("Scores of both stages, and best score over time")

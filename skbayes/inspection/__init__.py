@@ -13,7 +13,6 @@ from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
 from skbayes.inspection.report import Report, report_history, write_report
-from skbayes.inspection.stages import StagesDisplay
 from skbayes.inspection.tradeoff import TradeoffDisplay
 from skbayes.results.read import read_record
 from skbayes.results.record import RunningTrial, SearchRecord
@@ -28,7 +27,6 @@ __all__ = [
     "Report",
     "RunningTrial",
     "SearchRecord",
-    "StagesDisplay",
     "TradeoffDisplay",
     "advice",
     "importance",

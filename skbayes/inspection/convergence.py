@@ -17,8 +17,8 @@ from skbayes.space.dimensions import FloatArray
 # Identify the lines of searches that are already in the plot.
 LINE = "skbayes: best so far"
 
-# Identifies the entries of models in the legend.
-MODEL = "skbayes: model"
+# Identifies the entries of models or stages in the legend.
+GROUP = "skbayes: group"
 
 UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
 
@@ -27,7 +27,8 @@ class ConvergenceDisplay(_Display):
     """Best score so far as a line, and the trials as points.
 
     A dashed line is the score of the estimator's own values, if the search tried them.
-    If the search chooses among models, the color of a point shows its model.
+    The color of a point shows its model if the search chooses among models, and its
+    stage if the search has several stages.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display. Call them again
     with ``ax=display.ax_`` to compare several searches in one plot.
@@ -180,38 +181,49 @@ class ConvergenceDisplay(_Display):
         points |= {"gid": base.TRIALS, "alpha": 0.55, **(point_kw or {})}
         shown, comparable = record.shown, record.eligible
         self.points_ = ax.scatter(self.x[comparable], shown[comparable], **points)
-        if before == 0 and not {"c", "color", "marker"} & {*(point_kw or {})}:
-            self._group_by_model(ax, points)
         others = ~comparable & np.isfinite(shown)
         hollow = {**points, "gid": base.OTHERS, "facecolors": "none"}
         hollow |= {"edgecolors": hollow.pop("color")}
         hollow["label"] = "_" + ", ".join(_kinds(record, others))
         self.other_points_ = ax.scatter(self.x[others], shown[others], **hollow)
+        if before == 0 and not {"c", "color", "marker"} & {*(point_kw or {})}:
+            self._group_points(ax, points, others)
         failed = self.x[record.state == "failed"]
         self.failed_points_ = base.mark_failures(ax, failed, record.sign, color)
         base.set_robust_ylim(ax, record.sign)
         self._describe(ax)
         return self._drawn_on(ax)
 
-    def _group_by_model(self, ax: Any, points: dict[str, Any]) -> None:
-        """Give the points of each model a color, a marker, and an entry in the legend.
+    def _group_points(
+        self, ax: Any, points: dict[str, Any], others: np.ndarray
+    ) -> None:
+        """Give each model, or else each stage, a color, a marker, and a legend entry.
 
         Models of the same class are one group.
         """
-        found = self.record.models
-        models = [found[row] for row in np.flatnonzero(self.record.eligible)]
+        record, eligible = self.record, np.flatnonzero(self.record.eligible)
+        models = [record.models[row] for row in eligible]
         names = [type(model).__name__ for model in models]
-        distinct = list(dict.fromkeys(names))
-        if len(distinct) < 2 or any(model is None for model in models):
+        is_choice = len(set(names)) > 1 and None not in models
+        if not is_choice:
+            names = [_stage_name(record, stage) for stage in record.stage[eligible]]
+        hidden = [] if is_choice else np.flatnonzero(others).tolist()
+        other_names = [_stage_name(record, record.stage[row]) for row in hidden]
+        distinct = list(dict.fromkeys(names if is_choice else other_names + names))
+        if len(distinct) < 2:
             return
         entries = {}
         for place, name in enumerate(distinct):
             series = base.tones(ax).series(place + 1)  # the line has the first one
-            mark = {"color": series.color, "marker": series.marker, "gid": MODEL}
+            mark = {"color": series.color, "marker": series.marker, "gid": GROUP}
             entries[name] = ax.scatter([], [], label=name, **{**points, **mark})
-        colors = [entries[name].get_facecolors()[0] for name in names]
-        self.points_.set(facecolors=colors, edgecolors=colors)
-        self.points_.set_paths([entries[name].get_paths()[0] for name in names])
+        for drawn, labels in ((self.points_, names), (self.other_points_, other_names)):
+            if labels:
+                colors = [entries[name].get_facecolors()[0] for name in labels]
+                drawn.set_edgecolors(colors)
+                drawn.set_paths([entries[name].get_paths()[0] for name in labels])
+                if drawn is self.points_:
+                    drawn.set_facecolors(colors)
 
     def _describe(self, ax: Any) -> None:
         """Label the axes, and draw the legend."""
@@ -225,8 +237,8 @@ class ConvergenceDisplay(_Display):
         # Searches of the same estimator have the same own values.
         named = {line.get_label(): line for line in lines}
         handles = [line for label, line in named.items() if label[:1] != "_"]
-        models = [entry for entry in ax.collections if entry.get_gid() == MODEL]
-        handles += models
+        groups = [entry for entry in ax.collections if entry.get_gid() == GROUP]
+        handles += groups
         drawn = {c.get_gid() for c in ax.collections if len(c.get_offsets())}
         other = [c.get_label() for c in ax.collections if c.get_gid() == base.OTHERS]
         kinds = dict.fromkeys(k for s in other for k in s[1:].split(", ") if k)
@@ -235,7 +247,7 @@ class ConvergenceDisplay(_Display):
             (base.OTHERS, ", ".join(kinds), "o", "none"),
             (base.FAILURES, "failed", "x", "full"),
         ):
-            if gid in drawn and not (gid == base.TRIALS and models):
+            if gid in drawn and not (gid == base.TRIALS and groups):
                 mark: dict[str, Any] = {
                     "marker": marker,
                     "fillstyle": fill,
@@ -246,7 +258,7 @@ class ConvergenceDisplay(_Display):
         # Many entries would cover the points.
         below = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2), "ncols": 2}
         look = {"fontsize": "small", "edgecolor": "none", "framealpha": 0.85}
-        ax.legend(handles=handles, **look, **(below if models else {}))
+        ax.legend(handles=handles, **look, **(below if groups else {}))
 
     @property
     def _alt(self) -> str:
@@ -270,6 +282,11 @@ def _position(record: SearchRecord, by: str) -> FloatArray:
             "by='seconds': the times of the trials are unknown; use by='trials'."
         )
     return record.finished
+
+
+def _stage_name(record: SearchRecord, stage: int) -> str:
+    share = record.train_fraction[record.stage == stage].max()
+    return f"stage {stage + 1}: {share:.0%} of the rows"
 
 
 def _kinds(record: SearchRecord, rows: np.ndarray) -> list[str]:

@@ -22,7 +22,6 @@ from skbayes.inspection.importance import ImportanceDisplay
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
-from skbayes.inspection.stages import StagesDisplay
 from skbayes.inspection.tradeoff import TradeoffDisplay
 from skbayes.results.read import read_record
 from skbayes.results.record import FittedSearch, SearchRecord
@@ -157,8 +156,6 @@ def _plots(source: Any, record: SearchRecord) -> Iterator[Plot]:
         yield Plot("Convergence", of(ConvergenceDisplay))
     if "tradeoff" in record.settings:
         yield Plot("Score against cost", of(TradeoffDisplay), 9.0, wide=True)
-    if len(np.unique(record.stage)) > 1:
-        yield Plot("Stages", of(StagesDisplay))
     importance = of(ImportanceDisplay)
     yield Plot("Importance of the hyper-parameters", importance, reason=few)
     used = Counter(name for row in record.params for name in row)

@@ -46,6 +46,20 @@ def test_the_points_of_each_model_have_a_color_and_a_marker():
         assert len(np.unique(points.get_facecolors(), axis=0)) == 1
 
 
+def test_the_points_of_each_stage_have_a_color_and_a_marker():
+    trials = [
+        dataclasses.replace(drawn.trial(k, 0.5), stage=k // 2, train_fraction=share)
+        for k, share in enumerate([0.2, 0.2, 1.0, 1.0])
+    ]
+    display = ConvergenceDisplay.from_history(History(trials))
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend[1:3] == ["stage 1: 20% of the rows", "stage 2: 100% of the rows"]
+    earlier = np.unique(display.other_points_.get_edgecolors(), axis=0)
+    later = np.unique(display.points_.get_edgecolors(), axis=0)
+    assert len(earlier) == len(later) == 1 and not np.array_equal(earlier, later)
+    assert len(display.other_points_.get_facecolors()) == 0
+
+
 def test_a_dashed_line_is_the_score_of_the_own_values():
     search = drawn.search("metrics")
     display = ConvergenceDisplay.from_search(search)

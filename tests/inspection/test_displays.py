@@ -26,7 +26,6 @@ from skbayes.inspection import (
     ParallelCoordinatesDisplay,
     ParetoDisplay,
     PartialDependenceDisplay,
-    StagesDisplay,
     TradeoffDisplay,
     read_record,
 )
@@ -40,7 +39,7 @@ DISPLAYS = [
 ]
 
 # Displays that reject searches without the data to display.
-SPECIAL = [ParetoDisplay, StagesDisplay, TradeoffDisplay]
+SPECIAL = [ParetoDisplay, TradeoffDisplay]
 
 each_display = pytest.mark.parametrize("display", DISPLAYS)
 
@@ -52,7 +51,7 @@ CASES = [
     for j, kind in enumerate(drawn.KINDS)
     if (i + j) % 3 == 0
 ]
-CASES += [(StagesDisplay, "stages"), (StagesDisplay, "hypertune")]
+CASES += [(ConvergenceDisplay, "stages"), (ConvergenceDisplay, "hypertune")]
 CASES += [(TradeoffDisplay, "tradeoff")]
 CASES = sorted(set(CASES), key=str)
 

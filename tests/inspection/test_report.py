@@ -224,7 +224,6 @@ def test_before_the_first_score(tmp_path):
 @pytest.mark.parametrize(
     "kind, title",
     [
-        ("stages", "Stages"),
         ("tradeoff", "Score against cost"),
         ("pareto", "Evolution of the front"),
     ],
