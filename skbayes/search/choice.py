@@ -94,6 +94,15 @@ def best_row(
             f"No trial was finished within {plan.limits}; see "
             "cv_results_ and trials_ for the unfinished trials."
         )
+    metrics = (plan.objective.metrics or ["score"]) if callable(refit) else [metric]
+    means = [results[f"mean_test_{name}"] for name in metrics]
+    has_score = callable(refit) or not np.isnan(means[0][row])
+    if refit and not (has_score and np.isfinite(means).any()):
+        raise ValueError(
+            "No trial has a score, so there is no best configuration to refit. Each "
+            "fit or its scoring failed, or the score is not finite; see cv_results_ "
+            "and trials_."
+        )
     return row
 
 

@@ -380,6 +380,12 @@ class _CatBoost(Booster):
     )
 
     def _unsuited_setting(self, model: Any, own: dict[str, Any]) -> str | None:
+        # Scores of several outputs are computed by CatBoost's own method, if at all.
+        for name in ("loss_function", "objective"):
+            loss = str(own.get(name)).partition(":")[0]
+            several = loss.startswith("Multi") and not loss.startswith("MultiClass")
+            if several or loss == "RMSEWithUncertainty":
+                return f"{name}={own[name]!r}, a loss of several outputs"
         # Later rounds shrink earlier trees, or draw other noise in shorter fits.
         names = ("model_shrink_rate", "langevin", "posterior_sampling")
         return _first_set(own, (*names, "diffusion_temperature"))

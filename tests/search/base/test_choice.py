@@ -1,8 +1,9 @@
 """Choice of the best row by a rule, and the gain over the estimator's own values."""
 
+import every_search
 import numpy as np
 import pytest
-from every_search import small_search
+from every_search import SEARCHES, small_search
 from scripted_estimators import scores_nan
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
@@ -87,6 +88,31 @@ def test_an_order_without_any_trial_is_an_error_that_names_the_hook():
     search = OrderedSearchCV(tree, space, n_iter=2, scoring=scores_nan)
     with pytest.raises(ValueError, match="hook _ranked of OrderedSearchCV"):
         search.fit(X, Y)
+
+
+def scores_infinity(model, X, y):
+    return -np.inf
+
+
+def raises(model, X, y):
+    raise RuntimeError("no score")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("scorer", [scores_nan, scores_infinity, raises])
+@pytest.mark.parametrize("refit", [True, "corrected", "ensemble", lambda results: 0])
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_a_search_without_any_score_refits_no_configuration(kind, refit, scorer):
+    more = {"scoring": scorer, "refit": refit, "n_iter": 2}
+    if kind is ParetoSearchCV:
+        more = {"objectives": {"a": ("max", scorer), "fit_time": "min"}, "n_iter": 2}
+    if kind is TradeoffSearchCV and isinstance(refit, str):
+        return  # refused before the first fit
+    search = every_search.make(kind, **more)
+    with pytest.raises(ValueError, match="No trial has (a|both a) (score|value)"):
+        search.fit(*every_search.data(kind))
+    assert not hasattr(search, "best_estimator_")
+    assert len(search.cv_results_["params"]) > 0
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -227,6 +227,12 @@ REFUSED = [
     (stopping, "XGBClassifier has callbacks with EarlyStopping"),
     (lambda: pytest.importorskip("xgboost").XGBRFClassifier(), "XGBRFClassifier provi"),
     (of("CatBoostClassifier", langevin=True), "CatBoostClassifier has langevin=True"),
+    (of("CatBoostClassifier", loss_function="MultiLogloss"),
+     "CatBoostClassifier has loss_function='MultiLogloss', a loss of several outputs"),
+    *((of("CatBoostRegressor", **{name: loss}), f"CatBoostRegressor has {name}='{loss}")
+      for name in ("loss_function", "objective")
+      for loss in ("MultiRMSE", "MultiRMSEWithMissingValues", "RMSEWithUncertainty",
+                   "MultiQuantile:alpha=0.2,0.8")),
 ]  # fmt: skip
 
 
