@@ -404,11 +404,9 @@ def _skbayes(
     seconds = time.time() - begin
     trials = [
         # Scores of a later stage are those on more rows.
-        (t.params, (t.stage, t.score), t.started + t.duration - begin)
+        (t.params, (t.fidelity.stage, t.score), t.started + t.duration - begin)
         for t in search.trials_
-        if t.started is not None
-        # The best of a stage with one fold is an incumbent, too.
-        and (t.state == "complete" or (t.state == "pruned" and t.stage > 0))
+        if t.started is not None and t.state == "complete"
     ]
     return Found(
         search.best_estimator_,

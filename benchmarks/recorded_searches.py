@@ -581,7 +581,11 @@ def outcome(search: Any, X: Any) -> dict[str, Any]:
         elif name != "trials_":
             found[name] = plain(value)
     for name in OF_A_TRIAL:
-        values = [plain(getattr(trial, name, None)) for trial in search.trials_]
+        records = [
+            trial.fidelity if hasattr(trial.fidelity, name) else trial
+            for trial in search.trials_
+        ]
+        values = [plain(getattr(record, name, None)) for record in records]
         found[f"trials_.{name}"] = values
     errors = [
         (trial.error or "").strip().rpartition("\n")[2] for trial in search.trials_

@@ -8,7 +8,7 @@ import pytest
 from skbayes import compat
 from skbayes.defaults.catalog import DataFacts
 from skbayes.journal.identity import data_text
-from skbayes.trial.subsets import Fidelity, Subsets
+from skbayes.trial.subsets import Sample, Subsets
 
 copies_from_devices = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0",
@@ -58,13 +58,13 @@ def test_devices_change_neither_facts_nor_digests_nor_subsets():
     for data in (X, missing):
         assert DataFacts.of(on_device(data), on_device(y)) == DataFacts.of(data, y)
     assert data_text(on_device(X), repr) == data_text(X, repr)
-    rows, fidelity = np.arange(6), Fidelity(train_size=0.5)
+    rows, sample = np.arange(6), Sample(train_size=0.5)
     plain, other = (
-        Subsets.draw([(rows, rows)], [fidelity], labels=labels)
+        Subsets.draw([(rows, rows)], [sample], labels=labels)
         for labels in (y, on_device(y))
     )
     np.testing.assert_array_equal(
-        plain.rows(0, rows, fidelity), other.rows(0, rows, fidelity)
+        plain.rows(0, rows, sample), other.rows(0, rows, sample)
     )
 
 

@@ -37,7 +37,7 @@ print(f"best on all data: {search.best_params_}, accuracy {search.best_score_:.4
 # Crosses mark the optima of the small samples. Points are the trials on all data, and
 # the star is the best of them.
 small = [(params["C"], params["gamma"]) for params in search.small_optima_]
-trials = [trial for trial in search.trials_ if trial.stage == 1]
+trials = [trial for trial in search.trials_ if trial.fidelity.stage == 1]
 tried = np.array([(trial.params["C"], trial.params["gamma"]) for trial in trials])
 scores = [trial.score for trial in trials]
 best = search.best_params_

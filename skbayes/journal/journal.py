@@ -29,7 +29,7 @@ from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 from skbayes.trial.aspects.registry import extra_types
 from skbayes.trial.plan import NullJournal
-from skbayes.trial.records import FoldResult, Trial
+from skbayes.trial.records import Fidelity, FoldResult, Trial
 
 Splits = list[tuple[Any, Any]]
 
@@ -92,7 +92,8 @@ class ResultRow:
         folds = [{**vars(fold)} for fold in trial.folds]
         for fold in folds:
             del fold["kept"]
-        attributes = {**vars(trial), "folds": folds}
+        fidelity = {**vars(trial.fidelity)}
+        attributes = {**vars(trial), "folds": folds, "fidelity": fidelity}
         number = attributes.pop("number")
         del attributes["params"]
         return cls(number, finished, attributes)
@@ -100,7 +101,8 @@ class ResultRow:
     def trial_of(self, params: dict[str, Any]) -> Trial:
         """Return the trial, given its configuration."""
         folds = [FoldResult(**fold) for fold in self.trial["folds"]]
-        attributes = {**self.trial, "folds": folds}
+        fidelity = Fidelity(**self.trial["fidelity"])
+        attributes = {**self.trial, "folds": folds, "fidelity": fidelity}
         return Trial(number=self.number, params=params, **attributes)
 
 

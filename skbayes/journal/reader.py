@@ -15,7 +15,7 @@ from skbayes.journal.json_space import adapt_record, readable
 from skbayes.journal.store import guarded, is_held
 from skbayes.space import Space
 from skbayes.space.dimensions import is_number
-from skbayes.trial.records import Trial
+from skbayes.trial.records import Fidelity, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +44,9 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         - `mean_test_<metric>` over the fitted splits, and `split<i>_test_<metric>`; the
           same for `train` if training scores were requested. `mean_fit_time` and
           `mean_score_time` in seconds.
-        - `stage`, `train_fraction` and `subset` of a finished trial. The columns are
-          omitted if all trials were made on all training rows in one stage.
+        - `stage`, `train_fraction`, `subset` and `n_folds` of a finished trial, which
+          are its fidelity. The columns are omitted if all trials were made on all
+          training rows and folds in one stage.
         - `started` and `finished` (UTC), `duration` in seconds, and `error`, the first
           traceback.
 
@@ -137,8 +138,6 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
 
 # -- rows of the data frame -------------------------------------------------------
 
-_FIDELITY = {"stage": 0, "train_fraction": 1.0, "subset": 0}
-
 
 def _table(content: Content) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a dict for each trial, without missing values, and all column names."""
@@ -158,14 +157,15 @@ def _table(content: Content) -> tuple[list[dict[str, Any]], list[str]]:
         params |= shown.keys()
         if result := content.results.get(proposal.number):
             trial = result.trial_of({})
-            names = ("state", "score", *_FIDELITY, "duration", "error")
-            row |= {name: getattr(trial, name) for name in names}
+            data = {**vars(trial.fidelity), "n_folds": trial.n_folds}
+            names = ("state", "score", "duration", "error")
+            row |= {name: getattr(trial, name) for name in names} | data
             # The last start of the fits; a resumed trial has several.
             started = result.finished - trial.duration
             row["started"] = started if trial.started is None else trial.started
             row["finished"] = result.finished
-            if any(row[name] != usual for name, usual in _FIDELITY.items()):
-                fidelity = list(_FIDELITY)
+            if trial.fidelity != Fidelity():
+                fidelity = list(data)
             measured = _measures(trial)
             measures |= measured
             row |= measured

@@ -24,7 +24,7 @@ from typing import Any
 from skbayes.utils.file_lock import file_lock, is_busy
 
 # Values in the header of the file: "skby", and the version of the content.
-APPLICATION_ID, FORMAT = 0x736B6279, 11
+APPLICATION_ID, FORMAT = 0x736B6279, 12
 
 SCHEMA = (
     "CREATE TABLE journal (place INTEGER PRIMARY KEY, kind TEXT, content TEXT, "

@@ -147,7 +147,7 @@ class Lines:
 
     def _index_of_stage(self, trial: Trial) -> int:
         # A journal may contain more stages than are planned now.
-        return min(trial.stage, len(self._stages) - 1)
+        return min(trial.fidelity.stage, len(self._stages) - 1)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,14 @@ from skbayes.results.warm_start import fitted_params_of, own_params
 from skbayes.space import Space
 from skbayes.space.dimensions import native
 from skbayes.trial.objectives import Objectives
-from skbayes.trial.records import FoldResult, FoldStatus, History, Trial, TrialState
+from skbayes.trial.records import (
+    Fidelity,
+    FoldResult,
+    FoldStatus,
+    History,
+    Trial,
+    TrialState,
+)
 
 # Arguments of `make_record`: trials, and the source's information about their search.
 Arguments = dict[str, Any]
@@ -198,9 +205,10 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
             folds,
             score,
             state=TrialState.COMPLETE if math.isfinite(score) else TrialState.FAILED,
-            stage=int(row.get("iter", 0)),
             extras=_extras_of_row(row),
-            train_fraction=float(shares[number % len(shares)]),
+            fidelity=Fidelity(
+                int(row.get("iter", 0)), float(shares[number % len(shares)])
+            ),
         )
         trials.append(trial)
     return trials
@@ -332,6 +340,7 @@ def _from_frame(frame: Any) -> Arguments:
 
 def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:
     folds = _folds_of_row(row)
+    n_folds = int(row.get("n_folds", len(folds)))
     if isinstance(row["error"], str):
         # The fold that raised the error is not known.
         first, *others = folds or [FoldResult()]
@@ -343,9 +352,12 @@ def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial
         float(row["score"]),
         duration=float(row["duration"]),
         state=row["state"],
-        stage=int(row.get("stage", 0)),
-        train_fraction=float(row.get("train_fraction", 1.0)),
-        subset=int(row.get("subset", 0)),
+        fidelity=Fidelity(
+            int(row.get("stage", 0)),
+            float(row.get("train_fraction", 1.0)),
+            int(row.get("subset", 0)),
+            n_folds if n_folds < len(folds) else None,
+        ),
         started=started,
         extras=_extras_of_row(row),
     )

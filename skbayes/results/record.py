@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from skbayes.results.scores import compared
 from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.trial.costs import trial_costs
@@ -95,6 +96,8 @@ class SearchRecord:
         Share of the rows of the training sets.
     subset : ndarray of shape (n_trials,), int
         Number of the subset, if there are several of the same size.
+    n_folds : ndarray of shape (n_trials,), int
+        Number of folds of the trial.
     started, finished : ndarray of shape (n_trials,)
         Start of the first fit and end of the last one, in seconds since the start of
         the first trial. NaN if unknown. The time between an interruption of a search
@@ -150,6 +153,7 @@ class SearchRecord:
     stage: np.ndarray
     train_fraction: FloatArray
     subset: np.ndarray
+    n_folds: np.ndarray
     started: FloatArray
     finished: FloatArray
     duration: FloatArray
@@ -199,7 +203,13 @@ class SearchRecord:
 
     @property
     def comparable(self) -> np.ndarray:
-        """Mask of comparable trials: complete, and on the most training rows."""
+        """Mask of comparable trials: complete, and of the highest fidelity.
+
+        Of a search with a time limit, it is the fidelity of its choice.
+        """
+        if any(trial.fidelity.n_folds is not None for trial in self.trials):
+            numbers = [trial.number for trial in compared(self.trials)]
+            return np.isin(self.number, numbers)
         shares = self.train_fraction[self.complete]
         return self.complete & (self.train_fraction == shares.max(initial=0.0))
 
@@ -330,9 +340,10 @@ def make_record(
         std=_reduced(np.std, scores.get(chosen, [np.empty(0)] * len(trials))),
         scores=means,
         state=state,
-        stage=column("stage", int),
-        train_fraction=column("train_fraction"),
-        subset=column("subset", int),
+        stage=np.array([trial.fidelity.stage for trial in trials], dtype=int),
+        train_fraction=np.array([t.fidelity.train_fraction for t in trials], float),
+        subset=np.array([trial.fidelity.subset for trial in trials], dtype=int),
+        n_folds=column("n_folds", int),
         started=started - begin,
         finished=started - begin + duration,
         duration=duration,
@@ -413,7 +424,7 @@ def _direction(score: FloatArray, mean: FloatArray) -> int:
 def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     folds = [fold.extras.get("costs", {}) for trial in trials for fold in trial.folds]
     names = list(dict.fromkeys(name for costs in folds for name in costs))
-    shares = np.array([trial.train_fraction for trial in trials])
+    shares = np.array([trial.fidelity.train_fraction for trial in trials])
     relative = shares / shares.max(initial=0.0) if len(shares) else shares
     return {name: trial_costs(trials, name, relative) for name in names}
 

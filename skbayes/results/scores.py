@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, is_number, key_of, native
+from skbayes.space.lists import option_key
 from skbayes.trial.records import History, Trial, TrialState
 
 Time = Literal["mean_fit_time", "mean_score_time"]
@@ -423,23 +424,40 @@ def _cheapest(costs: FloatArray, means: FloatArray, lowest: float) -> int:
 # -- stages of a search ---------------------------------------------------------------
 
 
+def compared(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials among which the best one is chosen, best first.
+
+    They are the complete trials of one stage, because scores of different stages are
+    not comparable. It is the last stage in which the best configuration of the stage
+    before was completed. After a stage with fewer folds, this must also be the case for
+    the first configuration of the search.
+    """
+    chosen: list[Trial] = []
+    for stage in sorted({trial.fidelity.stage for trial in trials}):
+        tried = [trial for trial in trials if trial.fidelity.stage == stage]
+        complete = History(tried).best_first()
+        done = {option_key(trial.params) for trial in complete}
+        failed = {option_key(trial.params) for trial in tried} - done
+        candidates = (option_key(trial.params) for trial in chosen)
+        needed = {next((key for key in candidates if key not in failed), None)}
+        if chosen and chosen[0].fidelity.n_folds is not None:
+            needed.add(option_key(trials[0].params))
+        if complete and needed <= done | {None}:
+            chosen = complete
+    return chosen
+
+
 def stage_correlation(
     history: History, optimizers: Sequence[Any], train_fractions: Sequence[float]
 ) -> dict[str, np.ndarray]:
     """Return the ``stage_correlation_`` of :class:`~skbayes.MultiStageSearchCV`."""
     rows = []
-    # A pruned trial without noise has all folds of its stage.
-    usable = [
-        trial
-        for trial in history
-        if trial.state == TrialState.COMPLETE
-        or (trial.state == TrialState.PRUNED and trial.noise is None)
-    ]
-    stages = sorted({trial.stage for trial in history})
+    usable = [trial for trial in history if trial.state == TrialState.COMPLETE]
+    stages = sorted({trial.fidelity.stage for trial in history})
     for stage, following_stage in pairwise(stages):
         optimizer = optimizers[stage]
         own, following = (
-            [trial for trial in usable if trial.stage == each]
+            [trial for trial in usable if trial.fidelity.stage == each]
             for each in (stage, following_stage)
         )
         if not following:

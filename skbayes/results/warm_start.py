@@ -301,7 +301,7 @@ def rows_of_trials(
     trials: Sequence[Trial], metric: str, guiding: str
 ) -> list[KnownTrial]:
     """Return rows of trials; `guiding` is the name of the metric of `Trial.score`."""
-    whole = max((trial.train_fraction for trial in trials), default=1.0)
+    whole = max((_amount(trial) for trial in trials), default=(1.0, 0))
     rows: list[KnownTrial] = []
     for trial in trials:
         scores = trial.scores
@@ -313,13 +313,18 @@ def rows_of_trials(
             )
         # The noise of a partial mean is only known for the guiding metric.
         score, noise = math.nan, None
-        if trial.train_fraction == whole and metric == guiding:
+        if _amount(trial) == whole and metric == guiding:
             score, noise = trial.score, trial.noise
-        elif trial.train_fraction == whole and complete and scores:
-            score = float(scores[metric].mean())
+        elif _amount(trial) == whole and complete and scores:
+            score = float(scores[metric][: trial.n_folds].mean())
         own = KnownTrial(trial.params, score, noise, trial=trial)
         rows.append(own._replace(fitted_params=trial.fitted_params))
     return rows
+
+
+def _amount(trial: Trial) -> tuple[float, int]:
+    """Return the amount of data of a trial, by which scores are comparable."""
+    return trial.fidelity.train_fraction, trial.n_folds
 
 
 def known_slacks(plan: Plan) -> list[list[float] | None]:

@@ -183,8 +183,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         columns: dict[str, list] = {}
         for aspect in aspects.aspects_of(plan):
             columns |= aspect.columns(history)
-        fidelities = [f for stage in plan.stages for f in stage.fidelities]
-        if plan.cuts_trials or any(fidelity.n_folds for fidelity in fidelities):
+        if plan.cuts_trials:
             columns["state"] = [trial.state for trial in history]
         return columns
 
@@ -485,13 +484,19 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         more = self._extra_columns(plan, history)
         params = [trial.params | trial.fitted_params for trial in history]
         folds = [fold.as_dict() for fold in history.folds]
-        finished = [trial for trial in history if not trial.state.is_partial]
-        tables = [t for trial in finished for t in (trial.scores, trial.train_scores)]
+        rows = [
+            scores[: trial.n_folds]
+            for trial in history
+            if not trial.state.is_partial
+            for table in (trial.scores, trial.train_scores)
+            for scores in table.values()
+        ]
         with warnings.catch_warnings():
-            if all(np.isfinite(row).all() for t in tables for row in t.values()):
+            if all(np.isfinite(row).all() for row in rows):
                 # Unfinished trials have no mean score by design.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
-            return compat.format_results(self, params, len(plan.splits), folds, more)
+            results = compat.format_results(self, params, len(plan.splits), folds, more)
+        return choice.with_means(results, history)
 
     def _refit(self, plan: Plan, found: Mapping[str, Any]) -> None:
         """Fit the best configuration, or the final model; set the attributes."""

@@ -31,6 +31,28 @@ def rank(scores: FloatArray) -> np.ndarray:
     return rankdata(order, method="min").astype(np.int32)
 
 
+def with_means(results: dict[str, Any], history: History) -> dict[str, Any]:
+    """Return a table with the means of complete trials with fewer folds, and ranks."""
+    rows = [
+        row
+        for row, trial in enumerate(history)
+        if trial.n_folds < len(trial.folds) and trial.state == TrialState.COMPLETE
+    ]
+    for row in rows:
+        trial = history[row]
+        columns = {"fit_time": trial.fit_times, "score_time": trial.score_times}
+        columns |= {f"test_{name}": scores for name, scores in trial.scores.items()}
+        train_scores = trial.train_scores.items()
+        columns |= {f"train_{name}": scores for name, scores in train_scores}
+        for name, values in columns.items():
+            results[f"mean_{name}"][row] = np.mean(values[: trial.n_folds])
+            results[f"std_{name}"][row] = np.std(values[: trial.n_folds])
+    for name in results if rows else []:
+        if name.startswith("rank_test_"):
+            results[name] = rank(results[name.replace("rank_", "mean_", 1)])
+    return results
+
+
 # -- no finished trial ----------------------------------------------------------------
 
 
@@ -134,22 +156,29 @@ def choose_by_rule(
     if plan.constraints is not None:
         # Trials on small samples may satisfy bounds that trials on all rows violate.
         complete = [
-            trial.state == TrialState.COMPLETE and trial.stage == ranked[best].stage
+            trial.state == TrialState.COMPLETE
+            and trial.fidelity.stage == ranked[best].fidelity.stage
             for trial in ranked
         ]
         allowed = least_violating(ranked.violations, complete)
-    before, n_splits = int(np.sum(allowed[:best])), len(plan.splits)
+    before, n_folds = int(np.sum(allowed[:best])), ranked[best].n_folds
     table = {
         name: column[allowed]
         for name, column in results.items()
         if isinstance(column, np.ndarray)
     }
-    corrected = corrected_best_score(table, before, n_splits, metric)
-    scores = fold_scores(results, metric, n_splits)
+    corrected = corrected_best_score(table, before, n_folds, metric)
+    scores = fold_scores(results, metric, n_folds)
     own = _own_row(plan, ranked, allowed & np.isfinite(scores).all(axis=1), best)
     row = best
-    if plan.refit.rule == "corrected":
-        if own is not None and not corrected > scores[own].mean():
+    if plan.refit.rule == "corrected" and math.isnan(corrected):
+        warn_user(
+            f"refit={plan.settings['refit']!r}: the optimism of the best score cannot "
+            f"be estimated from {n_folds} fold. The best configuration is chosen "
+            "without a correction."
+        )
+    elif plan.refit.rule == "corrected" and own is not None:
+        if corrected <= scores[own].mean():
             row = own
     score = float(results[f"mean_test_{metric}"][row])
     gain = std = math.nan
@@ -157,7 +186,7 @@ def choose_by_rule(
         gain = std = 0.0
     elif own is not None:
         optimism = score - corrected
-        gain, std = gain_of(scores[row], scores[own], n_splits, optimism)
+        gain, std = gain_of(scores[row], scores[own], n_folds, optimism)
     return row, {
         # The correction is for the selection of the greatest mean.
         "best_score_corrected_": corrected if row == best else score,
@@ -184,7 +213,7 @@ def _own_row(plan: Plan, ranked: History, usable: np.ndarray, best: int) -> int 
         for row, trial in enumerate(ranked)
         if usable[row]
         and trial.state == TrialState.COMPLETE
-        and (trial.stage, trial.train_fraction) == (chosen.stage, chosen.train_fraction)
+        and trial.fidelity == chosen.fidelity
         and trial.params in plan.space
     ]
     wanted, *keys = map(
@@ -194,7 +223,7 @@ def _own_row(plan: Plan, ranked: History, usable: np.ndarray, best: int) -> int 
 
 
 def gain_of(
-    scores: FloatArray, own: FloatArray, n_splits: int, optimism: float
+    scores: FloatArray, own: FloatArray, n_folds: int, optimism: float
 ) -> tuple[float, float]:
     """Return the corrected gain over the own values, and its standard error.
 
@@ -203,10 +232,10 @@ def gain_of(
     n_folds + 1 / (n_splits - 1). The correction adds its square, because a pair of
     which one was chosen as the best of many differs more by chance than a fixed pair.
     """
-    if n_splits < 2:
+    if n_folds < 2:
         return math.nan, math.nan
     difference = scores - own
-    factor = 1.0 / len(difference) + 1.0 / (n_splits - 1)
+    factor = 1.0 / len(difference) + 1.0 / (n_folds - 1)
     variance = factor * np.var(difference, ddof=1)
     gain = float(difference.mean() - optimism)
     return gain, math.hypot(math.sqrt(variance), optimism)

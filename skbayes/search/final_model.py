@@ -129,8 +129,7 @@ class FinalModel:
             if trial.state == TrialState.COMPLETE
             and trial.error is None
             and trial.feasible
-            and (trial.stage, trial.train_fraction, trial.subset)
-            == (best.stage, best.train_fraction, best.subset)
+            and trial.fidelity == best.fidelity
         ]
         # With rounds, no predictions are kept.
         kept: KeptPredictions = plan.notes.get("predictions") or KeptPredictions()

@@ -254,7 +254,7 @@ def _effort(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:
         yield f"Its {name.replace('_', ' ')}", f"{search.best_cost_:.3g}{unit}"
     yield "Trials", record.counts
     if "all_cv_results_" in known:
-        counts = Counter(trial.stage for trial in search.trials_)
+        counts = Counter(trial.fidelity.stage for trial in search.trials_)
         shares = [f"on {share:.0%} of the rows" for share in search.train_fractions_]
         texts = (f"{counts[stage]} {share}" for stage, share in enumerate(shares))
         yield "Stages", ", ".join(texts)

@@ -47,7 +47,7 @@ from skbayes.trial.constraints import rule_and_bounds
 from skbayes.trial.evaluator import check_candidates
 from skbayes.trial.plan import Plan, Stage
 from skbayes.trial.records import History, TrialState
-from skbayes.trial.subsets import Fidelity
+from skbayes.trial.subsets import Sample
 from skbayes.utils.optional import warn_or_log, warn_user
 
 logger = logging.getLogger("skbayes")
@@ -619,7 +619,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             return super()._stages(plan)
         size, min_rows = float(self.subset_fraction), self._min_rows(plan)
         samples = [
-            Fidelity(train_size=size, subset=subset, min_rows=min_rows)
+            Sample(train_size=size, subset=subset, min_rows=min_rows)
             for subset in range(self.n_subsets)
         ]
         small = Stage(
@@ -712,11 +712,12 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         # 0 on small samples, and 1 on all data.
         has_two = self._n_small(plan) > 0
-        stages = [trial.stage if has_two else 1 for trial in history]
-        subsets = [-1 if s else t.subset for s, t in zip(stages, history, strict=True)]
+        data = [trial.fidelity for trial in history]
+        stages = [fidelity.stage if has_two else 1 for fidelity in data]
+        subsets = [-1 if s else f.subset for s, f in zip(stages, data, strict=True)]
         return super()._extra_columns(plan, history) | {
             "stage": stages,
-            "train_fraction": [trial.train_fraction for trial in history],
+            "train_fraction": [fidelity.train_fraction for fidelity in data],
             "subset": subsets,
         }
 
@@ -739,7 +740,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         self, plan: Plan, history: History, derived: SignPlan
     ) -> dict[str, int]:
         space = plan.space
-        scored = [t for t in history if t.stage and t.state == TrialState.COMPLETE]
+        complete = (trial for trial in history if trial.state == TrialState.COMPLETE)
+        scored = [trial for trial in complete if trial.fidelity.stage]
         if not scored:
             return {}
         model = self._signed_model(space, derived, 0)

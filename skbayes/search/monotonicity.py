@@ -353,7 +353,7 @@ def derive_signs(
     """Derive signs from the trials on small samples; None if no trial has a score."""
     best: dict[int, Trial] = {}
     for trial in History(trials).best_first():
-        best.setdefault(trial.subset, trial)
+        best.setdefault(trial.fidelity.subset, trial)
     if not best:
         return None
     optima = space.encode([best[subset].params for subset in sorted(best)])

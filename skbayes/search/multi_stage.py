@@ -16,9 +16,8 @@ from skbayes import compat
 from skbayes.defaults.catalog import n_samples_of
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.scores import stage_correlation
+from skbayes.results.scores import compared, stage_correlation
 from skbayes.results.warm_start import promising
-from skbayes.search import choice
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.parameters import (
     COUNT,
@@ -49,13 +48,12 @@ from skbayes.search.stage_sizes import (
     with_one_fold,
 )
 from skbayes.space.candidates import Candidates
-from skbayes.space.lists import option_key, same
+from skbayes.space.lists import same
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
-from skbayes.trial.options import RULES
 from skbayes.trial.plan import Plan, Stage
-from skbayes.trial.records import History, Trial, TrialState
-from skbayes.trial.subsets import Fidelity, check_train_size
+from skbayes.trial.records import Fidelity, History, Trial, TrialState
+from skbayes.trial.subsets import Sample, check_train_size
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
 
@@ -339,9 +337,13 @@ class MultiStageSearchCV(BayesSearchCV):
     Attributes
     ----------
     cv_results_ : dict of str to ndarray
-        Results with one row per trial of the last stage that has a complete trial, or
-        of all stages with ``best_of="all_stages"``. The columns are the same as for
-        GridSearchCV, with `stage` and `train_fraction`.
+        Results with one row per trial of the stage in which the best trial is chosen,
+        or of all stages with ``best_of="all_stages"``. It is the last stage in which
+        the best configuration of the stage before was completed; after a stage with one
+        fold, the estimator's own configuration must be, too. The columns are the same
+        as for GridSearchCV, with `stage` and `train_fraction`. With a `timeout` and
+        ``stages="auto"``, `n_folds` is the number of folds of a trial, over which its
+        mean is computed.
     all_cv_results_ : dict of str to ndarray
         Results of all stages with one row per trial, in the order in which the trials
         were made. There are no columns of ranks: scores on fewer rows are lower.
@@ -372,6 +374,9 @@ class MultiStageSearchCV(BayesSearchCV):
     best_estimator_ : estimator
         Estimator with the best configuration, fitted on all data. Available unless
         ``refit=False``.
+    best_fidelity_ : Fidelity
+        Amount of data to which ``best_score_`` belongs, as
+        :class:`~skbayes.trial.Fidelity`.
     best_score_ : float
         Mean cross-validated score of the best configuration. Available unless `refit`
         is callable, or ``refit=False`` with several metrics.
@@ -524,6 +529,7 @@ class MultiStageSearchCV(BayesSearchCV):
     all_cv_results_: dict[str, Any]
     optimizers_: list[Optimizer]
     train_fractions_: list[float]
+    best_fidelity_: Fidelity
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BayesSearchCV._parameter_constraints,
@@ -691,10 +697,10 @@ class MultiStageSearchCV(BayesSearchCV):
                     n_folds, n_workers = 1, effective_n_jobs(self.n_jobs)
                     paced["n_points"] = n_workers + (n_workers > 1)
                     paced["trial_share"] = MOST_OF_TRIAL
-            fidelity = Fidelity(train_size=size, n_folds=n_folds)
-            make = partial(self._next_optimizer, index, fidelity) if index else first
-            assign = _always(fidelity)
-            stages.append(Stage(make, n_trials[index], assign, [fidelity], **paced))
+            sample = Sample(train_size=size)
+            make = partial(self._next_optimizer, index, sample) if index else first
+            paced |= {"assign": _always(sample), "samples": [sample]}
+            stages.append(Stage(make, n_trials[index], n_folds=n_folds, **paced))
         return stages
 
     def _pace(
@@ -746,19 +752,19 @@ class MultiStageSearchCV(BayesSearchCV):
         return optimizer
 
     def _next_optimizer(
-        self, index: int, fidelity: Fidelity, plan: Plan, history: History
+        self, index: int, sample: Sample, plan: Plan, history: History
     ) -> Optimizer:
         """Make the optimizer of a later stage from the trials of earlier stages."""
         stage, is_first = index - 1, False
         if self._is_timed:
             one_fold = with_one_fold(history)
-            stage = one_fold[0].stage if one_fold else 0
+            stage = one_fold[0].fidelity.stage if one_fold else 0
             is_first = not one_fold
             if index % 2 == ONE_FOLD and n_models(plan) > 1:
                 is_first = False
         if is_first:
             return self._first_on_samples(plan, history)
-        last = [trial for trial in history if trial.stage == stage]
+        last = [trial for trial in history if trial.fidelity.stage == stage]
         n = 1
         if self._is_timed:
             # The smallest sample does not exclude any model. In the last stage, the
@@ -774,7 +780,7 @@ class MultiStageSearchCV(BayesSearchCV):
             promoted = [own, *(p for p in promoted if not same(p, own))]
         options = self._optimizer_options(
             plan,
-            surrogate=self._informed_surrogate(plan, fidelity, history),
+            surrogate=self._informed_surrogate(plan, index, history),
             n_initial_points=len(promoted) or self._n_spread(plan),
             initial_points=promoted or plan.initial_points,
             prior=plan.prior and plan.prior.densities_only(),
@@ -791,17 +797,13 @@ class MultiStageSearchCV(BayesSearchCV):
         return [usable[place] for place in order[: max(self.n_promoted, least)]]
 
     def _usable(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Return the trials with all folds of their stage."""
-        states = {TrialState.COMPLETE}
-        if self._is_timed:
-            states.add(TrialState.PRUNED)
-        return [t for t in trials if t.state in states and math.isfinite(t.score)]
+        """Return the complete trials with a finite score."""
+        complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
+        return [trial for trial in complete if math.isfinite(trial.score)]
 
-    def _informed_surrogate(
-        self, plan: Plan, fidelity: Fidelity, history: History
-    ) -> Any:
+    def _informed_surrogate(self, plan: Plan, index: int, history: History) -> Any:
         """Return the surrogate, which also uses earlier stages if possible."""
-        seen = self._usable(history)
+        seen, stage = self._usable(history), plan.stages[index]
         if not (seen and self._mixes_fidelities()):
             return self._model()[0]
         surrogate = check_surrogate(self._model()[0])
@@ -813,9 +815,9 @@ class MultiStageSearchCV(BayesSearchCV):
             make_surrogate(surrogate, candidates, plan.seed),
             plan.space.encode([trial.params for trial in seen]),
             np.array([trial.score for trial in seen]),
-            np.array([t.train_fraction * np.mean(t.fitted) for t in seen]),
-            plan.train_fraction(fidelity)
-            * (fidelity.n_folds or len(plan.splits))
+            np.array([t.fidelity.train_fraction * np.mean(t.fitted) for t in seen]),
+            plan.train_fraction(stage.samples[0])
+            * (stage.n_folds or len(plan.splits))
             / len(plan.splits),
         )
 
@@ -824,7 +826,7 @@ class MultiStageSearchCV(BayesSearchCV):
     def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         history, optimizers = outcome.history, outcome.optimizers
         sizes = self._sizes(plan.settings)
-        fractions = [plan.train_fraction(Fidelity(train_size=size)) for size in sizes]
+        fractions = [plan.train_fraction(Sample(train_size=size)) for size in sizes]
         return {
             "train_fractions_": fractions,
             "optimizers_": optimizers,
@@ -838,47 +840,39 @@ class MultiStageSearchCV(BayesSearchCV):
         }
 
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
-        return super()._extra_columns(plan, history) | {
-            "stage": [trial.stage for trial in history],
-            "train_fraction": [trial.train_fraction for trial in history],
+        data = [trial.fidelity for trial in history]
+        columns = super()._extra_columns(plan, history) | {
+            "stage": [fidelity.stage for fidelity in data],
+            "train_fraction": [fidelity.train_fraction for fidelity in data],
         }
+        if any(stage.n_folds is not None for stage in plan.stages):
+            columns["n_folds"] = [trial.n_folds for trial in history]
+        return columns
 
     def _ranked(self, history: History) -> History:
         """Return the trials among which the best is chosen."""
         if self.best_of == "all_stages" or not history:
             return history
-        if self._ends_with_one_fold(history):
-            return History(with_one_fold(history))
-        stage = (history.best or history[-1]).stage
-        return History([trial for trial in history if trial.stage == stage])
-
-    def _ends_with_one_fold(self, history: History) -> bool:
-        """Return whether there was no time to fit the best trial on all folds."""
-        is_plain = isinstance(self.refit, bool | str) and self.refit not in RULES
-        best = self._promoted(with_one_fold(history))[:1] if self._is_timed else []
-        compared = [
-            option_key(trial.params)
-            for trial in history
-            if trial.stage % 2 != ONE_FOLD and trial.state == TrialState.COMPLETE
-        ]
-        return is_plain and any(option_key(t.params) not in compared for t in best)
+        best, *_ = [*compared(history), history[-1]]
+        stage = best.fidelity.stage
+        return History([trial for trial in history if trial.fidelity.stage == stage])
 
     def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
-        history, results = found["trials_"], found["cv_results_"]
-        metric = self._metric_of_refit(found)
-        if not self._ends_with_one_fold(history) or not isinstance(metric, str):
-            return super()._select(plan, found)
-        scores = np.asarray(results[f"split0_test_{metric}"])
-        ranked = self._ranked(history)
-        row = choice.best_row(plan, ranked, found, metric, scores[:, None])
-        if row is None:
-            return {}
-        warn_user(
-            f"timeout={self.timeout!r}: no time was left to fit the best configuration "
-            "on all folds. best_score_ is its score on the first fold."
-        )
-        attributes = choice.best_attributes(results, row)
-        return choice.unknown_gain() | attributes | {"best_score_": scores[row]}
+        selected = super()._select(plan, found)
+        if "best_index_" not in selected:
+            return selected
+        trial = self._ranked(found["trials_"])[selected["best_index_"]]
+        share, n_folds = trial.fidelity.train_fraction, trial.n_folds
+        last = plan.train_fraction(plan.stages[-1].samples[0])
+        is_last = (share, n_folds) >= (last, len(plan.splits))
+        if not is_last and self.best_of == "last_stage" and trial.fitted.any():
+            warn_user(
+                f"best_score_ is the score on {n_folds} of {len(plan.splits)} folds, "
+                f"with {share:.0%} of the training rows. The search ended before the "
+                "best configurations were compared on all of them; increase timeout "
+                "or n_iter."
+            )
+        return selected | {"best_fidelity_": trial.fidelity}
 
 
 def _shares(n_iter: int, n_stages: int) -> list[int]:
@@ -894,8 +888,8 @@ def _shares(n_iter: int, n_stages: int) -> list[int]:
     return [each + (stage < left) for stage in range(n_cheap)] + [n_iter - cheap]
 
 
-def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
-    return lambda number, params: (params, fidelity)
+def _always(sample: Sample) -> Callable[[int, dict], tuple[dict, Sample]]:
+    return lambda number, params: (params, sample)
 
 
 def _warn_of_failure(trials: Sequence[Trial], stage: int, size: Any) -> None:

@@ -18,7 +18,7 @@ from skbayes.trial.options import (
 )
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial, TrialState
-from skbayes.trial.subsets import Fidelity
+from skbayes.trial.subsets import Sample
 
 
 def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
@@ -36,12 +36,12 @@ def fits_of_trial(
 ) -> list[Any]:
     """Fit a trial again on splits, with the parameters of its score there."""
     job, X, y = plan.job, plan.X, plan.y
-    fidelity = Fidelity(trial.stage, trial.train_fraction, trial.subset)
+    sample = Sample(trial.fidelity.train_fraction, trial.fidelity.subset)
     fitted = []
     for split in range(len(job.splits)) if splits is None else splits:
         own = trial.folds[split].extras.get("fitted_params", trial.fitted_params)
         model = configured(plan.estimator, trial.params | own)
-        train, _ = job.split(split, fidelity)
+        train, _ = job.split(split, sample)
         X_train, y_train = compat.safe_split(model, X, y, train)
         cut = compat.check_fit_params(X, job.fit_params, train)
         data = (X_train,) if y is None else (X_train, y_train)

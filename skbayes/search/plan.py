@@ -31,7 +31,7 @@ from skbayes.trial.options import (
     parse_trial_limits,
 )
 from skbayes.trial.plan import Plan
-from skbayes.trial.subsets import FULL_DATA, Fidelity, Subsets
+from skbayes.trial.subsets import Sample, Subsets
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -316,30 +316,30 @@ def draw_subsets(plan: Plan, parameter: str) -> Subsets | None:
 
     The `parameter` sets their sizes.
     """
-    fidelities = [fidelity for stage in plan.stages for fidelity in stage.fidelities]
-    if all(f == FULL_DATA or f.is_whole for f in fidelities):
+    samples = [sample for stage in plan.stages for sample in stage.samples]
+    if all(sample.is_whole for sample in samples):
         return None
-    subsets = drawn_from(plan, plan.splits, fidelities, parameter)
-    shares = [subsets.fraction(stage.fidelities[0]) for stage in plan.stages]
+    subsets = drawn_from(plan, plan.splits, samples, parameter)
+    shares = [subsets.fraction(stage.samples[0]) for stage in plan.stages]
     if shares != sorted(shares):
         raise ValueError(
             f"{parameter}: training sets must not become smaller from stage to stage, "
             f"got {plan.settings[parameter]!r}."
         )
-    _warn_of_few_rows(parameter, fidelities, subsets)
+    _warn_of_few_rows(parameter, samples, subsets)
     return subsets
 
 
 def drawn_from(
     plan: Plan,
     splits: Sequence[tuple[Any, Any]],
-    fidelities: Sequence[Fidelity],
+    samples: Sequence[Sample],
     parameter: str,
 ) -> Subsets:
     """Draw training subsets of some splits, with the seed of the search."""
     return Subsets.draw(
         splits,
-        fidelities,
+        samples,
         n_samples=plan.n_samples,
         labels=plan.y if is_classifier(plan.estimator) else None,
         groups=plan.split_params.get("groups"),
@@ -349,10 +349,10 @@ def drawn_from(
 
 
 def _warn_of_few_rows(
-    parameter: str, fidelities: Sequence[Fidelity], subsets: Subsets
+    parameter: str, samples: Sequence[Sample], subsets: Subsets
 ) -> None:
     """Warn of probable percentages, and of stages that end below all rows."""
-    numbers = sorted({fidelity.train_size for fidelity in fidelities})
+    numbers = sorted({sample.train_size for sample in samples})
     whole = all(isinstance(number, int) for number in numbers)
     if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):
         given = ", ".join(map(str, numbers))
@@ -362,10 +362,10 @@ def _warn_of_few_rows(
             f"fitted to more than 100 of the {max(subsets.sizes)} training rows. "
             f"For fractions of the rows, write ({shares})."
         )
-    elif parameter == "stages" and len(fidelities) > 1 and not fidelities[-1].is_whole:
-        share = subsets.fraction(fidelities[-1])
+    elif parameter == "stages" and len(samples) > 1 and not samples[-1].is_whole:
+        share = subsets.fraction(samples[-1])
         if share < 1.0:
-            last = fidelities[-1].train_size
+            last = samples[-1].train_size
             warn_user(
                 f"stages ends at {last!r}, {share:.0%} of the training rows. The best "
                 "trial is then chosen by fits to a part of the rows. To end with all "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import logging
 import math
 import sys
@@ -152,10 +151,9 @@ class RunningSearch:
                         limits.append(stage.trial_share * its_budget.timeout)
                     limit = min(filter(None, limits), default=None)
                     optimizer.limit_costs(limit, seconds or None)
-                assign = functools.partial(stage.assigned, index)
                 scheduler = Scheduler(
                     optimizer,
-                    dataclasses.replace(evaluator, assign=assign),
+                    evaluator.of_stage(index, stage),
                     executor,
                     its_budget,
                     n_points=n_points,
@@ -173,8 +171,7 @@ class RunningSearch:
                     outcome.stop_reason = StopReason.TIMEOUT
                     break
             if not history:
-                assign = functools.partial(plan.stages[0].assigned, 0)
-                evaluator = dataclasses.replace(evaluator, assign=assign)
+                evaluator = evaluator.of_stage(0, plan.stages[0])
                 history.append(evaluator.untried(_untried_params(plan)))
         return outcome
 

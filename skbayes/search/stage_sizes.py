@@ -72,8 +72,8 @@ def _number_of_sizes(n_rows: int, first: int, growth: int) -> int:
 
 def with_one_fold(history: History) -> list[Trial]:
     """Return the trials of the last stage with one fold, with chosen stages."""
-    stages = [trial.stage for trial in history if trial.stage % 2 == ONE_FOLD]
-    return [trial for trial in history if stages and trial.stage == stages[-1]]
+    stages = [t.fidelity.stage for t in history if t.fidelity.n_folds is not None]
+    return [t for t in history if stages and t.fidelity.stage == stages[-1]]
 
 
 def rows_for_all(y: Any, groups: Any) -> int:
@@ -105,14 +105,14 @@ def expected_costs(
     by the median ratio of the costs of the `measured` trials to its cost.
     """
     first = {
-        trial.train_fraction: _cost(trial, n_workers)
+        trial.fidelity.train_fraction: _cost(trial, n_workers)
         for trial in history
         if same(trial.params, history[0].params) and trial.fitted.all()
     }
     if not first:
         return np.zeros(len(sizes))
     ratios = [
-        _cost(trial, n_workers) / _extrapolated(first, trial.train_fraction)
+        _cost(trial, n_workers) / _extrapolated(first, trial.fidelity.train_fraction)
         for trial in measured
     ]
     known = np.array([_extrapolated(first, size) for size in sizes])

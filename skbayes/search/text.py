@@ -396,6 +396,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         GridSearchCV.
     n_splits_ : int
         Number of splits; 1 with `dev` and without `cv`.
+    best_fidelity_ : Fidelity
+        Amount of data to which ``best_score_`` belongs, as
+        :class:`~skbayes.trial.Fidelity`.
     best_score_ : float
         Mean cross-validated score of the best configuration. Available unless `refit`
         is callable, or ``refit=False`` with several metrics.

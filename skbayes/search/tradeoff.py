@@ -45,8 +45,8 @@ from skbayes.space.notation import parse_spaces
 from skbayes.trial.costs import trial_cost, trial_costs
 from skbayes.trial.objectives import ScoreAndCost
 from skbayes.trial.plan import Plan, Stage
-from skbayes.trial.records import History, Trial, TrialState
-from skbayes.trial.subsets import Fidelity, check_train_size
+from skbayes.trial.records import Fidelity, History, Trial, TrialState
+from skbayes.trial.subsets import Sample, check_train_size
 from skbayes.utils.ranking import best_first, least_violating
 
 # Name of the training size among the proposed parameters.
@@ -600,7 +600,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         return {**super()._own_values(estimator), SIZE: self._sizes()[-1]}
 
     def _stages(self, plan: Plan) -> list[Stage]:
-        sizes = [Fidelity(train_size=size) for size in self._sizes()]
+        sizes = [Sample(train_size=size) for size in self._sizes()]
         first, most = self._first_optimizer, self._most_trials()
         return [Stage(first, most, _split_size, sizes, weight=1.0)]
 
@@ -635,7 +635,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
                 for known in known_trials(source, space, metric)
             ]
         # The scores on all sizes are used.
-        whole = [dataclasses.replace(trial, train_fraction=1.0) for trial in trials]
+        whole = [dataclasses.replace(trial, fidelity=Fidelity()) for trial in trials]
         costs = [trial_cost(t, objective.cost) if same_cost else np.nan for t in trials]
         return [
             known._replace(
@@ -658,10 +658,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             return [], 0, False
         check_is_fitted(source, "trials_")
         sizes = dict(zip(source.train_fractions_, source._sizes(), strict=True))
-        trials = [
-            dataclasses.replace(t, params={**t.params, SIZE: sizes[t.train_fraction]})
-            for t in source.trials_
-        ]
+        trials = []
+        for trial in source.trials_:
+            size = sizes[trial.fidelity.train_fraction]
+            params = {**trial.params, SIZE: size}
+            trials.append(dataclasses.replace(trial, params=params))
         return trials, 0, source.cost == self.cost
 
     # -- after the last trial -----------------------------------------------------
@@ -672,12 +673,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _fractions(self, plan: Plan) -> list[float]:
         """Return the training sizes as shares of the training rows."""
-        return [
-            plan.train_fraction(Fidelity(train_size=size)) for size in self._sizes()
-        ]
+        return [plan.train_fraction(Sample(train_size=size)) for size in self._sizes()]
 
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
-        fractions = np.array([trial.train_fraction for trial in history])
+        fractions = np.array([trial.fidelity.train_fraction for trial in history])
         relative = fractions / self._fractions(plan)[-1]
         costs = trial_costs(history, plan.objective.cost, relative)
         sigma = relative_costs(costs, relative)
@@ -725,12 +724,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
         place = found["train_fractions_"].index(found["best_train_fraction_"])
-        fidelity = Fidelity(train_size=self._sizes()[place])
+        sample = Sample(train_size=self._sizes()[place])
         everything = np.arange(plan.n_samples)
         split = everything, everything[:0]
         parameter = self._subset_parameter
-        subsets = drawn_from(plan, [split], [fidelity], parameter)
-        rows = subsets.rows(0, everything, fidelity)
+        subsets = drawn_from(plan, [split], [sample], parameter)
+        rows = subsets.rows(0, everything, sample)
         return None if rows is everything else rows
 
     def select(self, tradeoff: float, X: Any, y: Any = None, **params: Any) -> Self:
@@ -791,9 +790,9 @@ def _by_cost(values: FloatArray, costs: FloatArray) -> FloatArray:
     return np.column_stack([values, -costs])
 
 
-def _split_size(k: int, params: dict[str, Any]) -> tuple[dict[str, Any], Fidelity]:
+def _split_size(k: int, params: dict[str, Any]) -> tuple[dict[str, Any], Sample]:
     rest = {name: value for name, value in params.items() if name != SIZE}
-    return rest, Fidelity(train_size=params[SIZE])
+    return rest, Sample(train_size=params[SIZE])
 
 
 def _relative_sizes(largest: float, params: Sequence[Mapping[str, Any]]) -> FloatArray:

@@ -299,7 +299,8 @@ def _trial_metrics(trial: Trial) -> dict[str, float]:
     columns = {f"test_{name}": values for name, values in trial.scores.items()}
     columns |= {f"train_{name}": values for name, values in trial.train_scores.items()}
     columns |= {"fit_time": trial.fit_times, "score_time": trial.score_times}
-    metrics = {"duration": trial.duration, "train_fraction": trial.train_fraction}
+    share = trial.fidelity.train_fraction
+    metrics = {"duration": trial.duration, "train_fraction": share}
     for name, values in columns.items():
         if fitted.any():
             metrics[f"mean_{name}"] = float(np.mean(values[fitted]))

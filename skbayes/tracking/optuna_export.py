@@ -126,7 +126,7 @@ def _frozen(
     attributes = {
         _NUMBER: trial.number,
         "state": str(trial.state),
-        "train_fraction": trial.train_fraction,
+        "train_fraction": trial.fidelity.train_fraction,
         "duration": trial.duration,
         **{name: float(scores[place]) for name, scores in record.scores.items()},
     }

@@ -171,8 +171,9 @@ class Constraints:
         Only trials of the last stage count.
         """
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-        last = max((trial.stage for trial in complete), default=0)
-        by_trial = [trial.outcomes for trial in complete if trial.stage == last]
+        last = max((trial.fidelity.stage for trial in complete), default=0)
+        of_last = [trial for trial in complete if trial.fidelity.stage == last]
+        by_trial = [trial.outcomes for trial in of_last]
         sentences = []
         for bound in self.bounds:
             values = [float(found.get(bound.name, math.nan)) for found in by_trial]

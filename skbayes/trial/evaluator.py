@@ -24,10 +24,16 @@ from skbayes.trial.backend import Backend
 from skbayes.trial.fold import Fold, Job, Results, configured, has_status
 from skbayes.trial.killable import KillableBackend
 from skbayes.trial.limits import SearchTimeout
-from skbayes.trial.plan import Plan, on_full_data
+from skbayes.trial.plan import Plan, Stage, on_all_rows
 from skbayes.trial.pruning import Complete, first_scores, race_of
-from skbayes.trial.records import FoldResult, FoldStatus, Trial, TrialState
-from skbayes.trial.subsets import FULL_DATA, Fidelity
+from skbayes.trial.records import (
+    Fidelity,
+    FoldResult,
+    FoldStatus,
+    Trial,
+    TrialState,
+)
+from skbayes.trial.subsets import ALL_ROWS, Sample
 from skbayes.utils.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
@@ -123,7 +129,8 @@ class Evaluation:
     evaluator: CandidateEvaluator
     number: int
     params: Params
-    fidelity: Fidelity = FULL_DATA
+    fidelity: Fidelity = Fidelity()
+    sample: Sample = ALL_ROWS
     complete: Complete = ()
     refusal: Exception | None = None
     groups: list[list[int]] = field(default_factory=list)
@@ -136,7 +143,7 @@ class Evaluation:
     @property
     def n_folds(self) -> int:
         """Number of folds of the trial; 0 if the parameters are refused."""
-        return 0 if self.refusal is not None else len(self.evaluator.plan.splits)
+        return 0 if self.refusal is not None else sum(map(len, self.groups))
 
     def limit_groups(self, size: int) -> None:
         """Let at most `size` folds run at the same time."""
@@ -171,8 +178,6 @@ class Evaluation:
             if state is not None:
                 break
         skipped = FoldResult(status=FoldStatus.SKIPPED)
-        if state is None and self.fidelity.n_folds is not None:
-            state = TrialState.PRUNED  # unless there are no other folds
         return self.trial(
             [results.get(i, skipped) for i in range(len(self.evaluator.plan.splits))],
             state=state or TrialState.COMPLETE,
@@ -187,15 +192,13 @@ class Evaluation:
             if (part := aspect.for_fold(self, index, earlier)) is not None
         }
         progress = (self.number, self.evaluator.n_planned)
-        return Fold(index, self.params, progress, self.fidelity, parts)
+        return Fold(index, self.params, progress, self.sample, parts)
 
     def trial(self, folds: Sequence[FoldResult], **more: Any) -> Trial:
         """Return a trial with some folds, whose score is unknown."""
         return Trial(
             *(self.number, self.params, folds, math.nan),
-            stage=self.fidelity.stage,
-            train_fraction=self.evaluator.plan.train_fraction(self.fidelity),
-            subset=self.fidelity.subset,
+            fidelity=self.fidelity,
             **more,
         )
 
@@ -234,13 +237,16 @@ class CandidateEvaluator:
     scikit-learn's own fit-and-score function is called for each split. Scores,
     failures, weights, metadata routing and callbacks are therefore handled as in
     GridSearchCV. `assign` maps the number of a trial and its proposal to the parameters
-    to set and the fidelity of the trial.
+    to set and the sample of its rows. The trials belong to a `stage` of the search, and
+    have `n_folds`.
     """
 
     plan: Plan
     backend: Backend
     n_planned: float = 1
-    assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
+    assign: Callable[[int, Params], tuple[Params, Sample]] = on_all_rows
+    stage: int = 0
+    n_folds: int | None = None
     _complete: list[tuple[FloatArray, Sequence[FoldResult]]] = field(
         default_factory=list, init=False
     )
@@ -248,16 +254,25 @@ class CandidateEvaluator:
     def __post_init__(self) -> None:
         self.aspects = aspects_of(self.plan)
 
+    def of_stage(self, index: int, stage: Stage) -> CandidateEvaluator:
+        """Return the evaluator of the trials of a stage."""
+        return dataclasses.replace(
+            self, assign=stage.assign, stage=index, n_folds=stage.n_folds
+        )
+
     def prepare(self, number: int, params: Params) -> Evaluation:
         """Prepare the evaluation of a proposal; called in the main thread."""
         self.backend.restore()
-        params, fidelity = self.assign(number, params)
+        params, sample = self.assign(number, params)
+        fraction = self.plan.train_fraction(sample)
         evaluation = Evaluation(
-            *(self, number, params, fidelity),
+            *(self, number, params),
+            fidelity=Fidelity(self.stage, fraction, sample.subset, self.n_folds),
+            sample=sample,
             # Trials that finish later are excluded, because they depend on timing.
             complete=tuple(self._complete),
             refusal=_refusal(self.plan.estimator, params),
-            groups=[list(range(len(self.plan.splits)))[: fidelity.n_folds]],
+            groups=[list(range(len(self.plan.splits)))[: self.n_folds]],
         )
         for aspect in self.aspects:
             aspect.begin(evaluation)
@@ -291,7 +306,10 @@ class CandidateEvaluator:
     def failed(self, evaluation: Evaluation, text: str, **more: Any) -> Trial:
         """Create a trial without any fitted fold; `text` is the reason."""
         fold = FoldResult(fit_time=0.0, score_time=0.0, fit_error=text)
-        folds = [fold] * len(self.plan.splits)
+        n_splits = len(self.plan.splits)
+        n_skipped = n_splits - len(range(n_splits)[: self.n_folds])
+        skipped = [FoldResult(status=FoldStatus.SKIPPED)] * n_skipped
+        folds = [*[fold] * (n_splits - n_skipped), *skipped]
         return self._closed(evaluation, evaluation.trial(folds, **more))
 
     def untried(self, params: Params) -> Trial:
@@ -321,7 +339,7 @@ class CandidateEvaluator:
         fitted = [i for i, fold in enumerate(trial.folds) if fold.is_fitted]
         folds = [trial.folds[i] for i in fitted]
         score, noise, state = self._mean(folds), None, trial.state
-        if len(fitted) == len(trial.folds):
+        if len(fitted) >= trial.n_folds:
             state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
         elif math.isnan(score) and state == TrialState.PRUNED:
             state = TrialState.FAILED
@@ -349,11 +367,7 @@ class CandidateEvaluator:
 
         Return the arguments of `Optimizer.tell` in addition to the score.
         """
-        # Only a race predicts the mean over all folds, with a variance. Without it, the
-        # trial has all folds of its fidelity.
-        has_ended = trial.state == TrialState.PRUNED and trial.noise is None
-        censored = trial.state.is_partial and not has_ended
-        more: dict[str, Any] = {"censored": censored}
+        more: dict[str, Any] = {"censored": trial.state.is_partial}
         if trial.duration > 0.0:
             more["cost"] = trial.duration
         if trial.noise is not None:
@@ -365,8 +379,9 @@ class CandidateEvaluator:
         complete = trial.state == TrialState.COMPLETE
         # Trials that violate constraints are excluded from races.
         if complete and trial.error is None and trial.feasible:
-            scores = [self.plan.objective(fold.test_scores) for fold in trial.folds]
-            self._complete.append((np.array(scores), trial.folds))
+            folds = trial.folds[: trial.n_folds]
+            scores = [self.plan.objective(fold.test_scores) for fold in folds]
+            self._complete.append((np.array(scores), folds))
         return more
 
 

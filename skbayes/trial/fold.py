@@ -19,7 +19,7 @@ from sklearn.metrics import check_scoring, get_scorer
 
 from skbayes import compat
 from skbayes.trial.records import FoldResult, FoldStatus
-from skbayes.trial.subsets import FULL_DATA, Fidelity, Subsets
+from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
 
 # Each worker process imports this module. Modules that only some searches need are
 # imported with their aspects.
@@ -116,12 +116,12 @@ class Job:
         params: Mapping[str, Any] = self.options.get("score_params", {})
         return params
 
-    def split(self, index: int, fidelity: Fidelity = FULL_DATA) -> tuple[Any, Any]:
+    def split(self, index: int, sample: Sample = ALL_ROWS) -> tuple[Any, Any]:
         """Return the training and test rows of one fold of a trial."""
         train, test = self.splits[index]
         if self.subsets is None:
             return train, test
-        return self.subsets.rows(index, train, fidelity), test
+        return self.subsets.rows(index, train, sample), test
 
     def raising(self) -> Job:
         """Return a job whose fits raise all errors, including errors of the scorers."""
@@ -141,7 +141,7 @@ class Fold:
     index: int
     params: dict[str, Any]
     candidate_progress: tuple[int, float] = (0, 1)
-    fidelity: Fidelity = FULL_DATA
+    sample: Sample = ALL_ROWS
     parts: dict[str, Any] = field(default_factory=dict)
     raises: bool = False
 
@@ -156,7 +156,7 @@ class FoldCall:
     def __init__(self, job: Job, fold: Fold) -> None:
         self._begin, self._begin_cpu = time.perf_counter(), time.process_time()
         self.job, self.fold = job.raising() if fold.raises else job, fold
-        self.train, self.test = job.split(fold.index, fold.fidelity)
+        self.train, self.test = job.split(fold.index, fold.sample)
         self.estimator: Any = clone(job.estimator)
         self.options = dict(self.job.options)
         self.state: dict[str, Any] = {}

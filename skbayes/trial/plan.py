@@ -18,7 +18,7 @@ from skbayes.trial.fold import Job
 from skbayes.trial.limits import FitLimits
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.records import FoldResult, History, Trial
-from skbayes.trial.subsets import FULL_DATA, Fidelity
+from skbayes.trial.subsets import ALL_ROWS, Sample
 
 if TYPE_CHECKING:
     from skbayes.trial.constraints import Constraints
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 PRUNING_RISK = 0.2
 
 
-def on_full_data(
-    number: int, params: dict[str, Any]
-) -> tuple[dict[str, Any], Fidelity]:
+def on_all_rows(number: int, params: dict[str, Any]) -> tuple[dict[str, Any], Sample]:
     """Assign all training rows to a proposal."""
-    return params, FULL_DATA
+    return params, ALL_ROWS
 
 
 class NullJournal(AbstractContextManager):
@@ -78,8 +76,9 @@ class Stage:
 
     ``make_optimizer(plan, history)`` is called at its start with the trials of all
     earlier stages. ``assign(number, params)`` returns the parameters to set and
-    the :class:`~skbayes.trial.subsets.Fidelity` of a trial of the search, whose
-    `stage` is filled in. `fidelities` are all that it can return. `weight` is the
+    the :class:`~skbayes.trial.subsets.Sample` of a trial of the search. `samples` are
+    all that it can return. `n_folds` is the number of folds of a trial, which are the
+    first ones; None means all. `weight` is the
     expected time of a trial, relative to the trials of other stages; None means the
     share of the training rows. `n_points` is the number of trials in parallel, if it is
     larger than the number of the search. With a timeout,
@@ -91,27 +90,19 @@ class Stage:
 
     make_optimizer: Callable[[Plan, History], Any]
     n_trials: float
-    assign: Callable[[int, dict[str, Any]], tuple[dict[str, Any], Fidelity]] = (
-        on_full_data
-    )
-    fidelities: Sequence[Fidelity] = (FULL_DATA,)
+    assign: Callable[[int, dict[str, Any]], tuple[dict[str, Any], Sample]] = on_all_rows
+    samples: Sequence[Sample] = (ALL_ROWS,)
     weight: float | None = None
     n_points: int = 1
     pace: Callable[[Plan, History, float, int], tuple[float, float]] | None = None
     trial_share: float = 1.0
+    n_folds: int | None = None
 
     def weight_in(self, plan: Plan) -> float:
         """Return the expected time of a trial, relative to those on all rows."""
         if self.weight is None:
-            return plan.train_fraction(self.fidelities[0])
+            return plan.train_fraction(self.samples[0])
         return self.weight
-
-    def assigned(
-        self, index: int, number: int, params: dict[str, Any]
-    ) -> tuple[dict[str, Any], Fidelity]:
-        """Return the parameters and the fidelity of a trial of the search."""
-        params, fidelity = self.assign(number, params)
-        return params, replace(fidelity, stage=index)
 
 
 @dataclass(frozen=True)
@@ -225,10 +216,10 @@ class Plan:
         rows = np.arange(self.n_samples)
         return [len(rows[test]) for _, test in self.splits]
 
-    def train_fraction(self, fidelity: Fidelity) -> float:
+    def train_fraction(self, sample: Sample) -> float:
         """Return the fraction of the training rows that a trial uses."""
         subsets = self.job.subsets
-        return 1.0 if subsets is None else subsets.fraction(fidelity)
+        return 1.0 if subsets is None else subsets.fraction(sample)
 
     def filled(self, fold: FoldResult, metrics: Sequence[str]) -> FoldResult:
         """Return a fold with missing scores by metric: NaN without a fit, or a cost."""

@@ -20,7 +20,7 @@ class TrialState(StrEnum):
     FAILED = "failed"
     """The trial has no valid score."""
     PRUNED = "pruned"
-    """The first folds made it unlikely that the trial becomes the best one."""
+    """With `pruning`, the first folds made it unlikely that it becomes the best."""
     TIMED_OUT = "timed_out"
     """A time limit prevented the fit of some folds."""
     OUT_OF_MEMORY = "out_of_memory"
@@ -140,6 +140,34 @@ class FoldResult:
 
 
 @dataclass(frozen=True)
+class Fidelity:
+    """Amount of data of a trial.
+
+    Parameters
+    ----------
+    stage : int, default=0
+        Stage of the search, starting from 0.
+    train_fraction : float, default=1.0
+        Fraction of the rows of each training set, averaged over the splits.
+    subset : int, default=0
+        Number of the training subset, among independent subsets of the same size.
+    n_folds : int or None, default=None
+        Number of folds, which are the first ones; None means all.
+
+    Examples
+    --------
+    >>> from skbayes.trial import Fidelity
+    >>> Fidelity(stage=1, train_fraction=0.2, n_folds=1)
+    Fidelity(stage=1, train_fraction=0.2, subset=0, n_folds=1)
+    """
+
+    stage: int = 0
+    train_fraction: float = 1.0
+    subset: int = 0
+    n_folds: int | None = None
+
+
+@dataclass(frozen=True)
 class Trial:
     """Configuration with the results of its fits.
 
@@ -152,15 +180,16 @@ class Trial:
     folds : tuple of FoldResult
         Results of the splits.
     score : float
-        Mean over the splits of the metric that guides the search. The surrogate is
-        fitted to this value. It is NaN for a failed trial. For an unfinished trial, it
-        is the mean that is predicted from the first folds, or NaN without any fold.
+        Mean over the folds of its fidelity of the metric that guides the search. The
+        surrogate is fitted to this value. It is NaN for a failed trial. For an
+        unfinished trial, it is the mean that is predicted from the first folds, or NaN
+        without any fold.
     duration : float
         Wall time of the fits in seconds.
     state : {"complete", "failed", "timed_out", "out_of_memory", "pruned"}
         State of the trial, a string of the class `TrialState`:
 
-        - "complete": all folds were fitted;
+        - "complete": all folds of its fidelity were fitted;
         - "failed": the trial has no valid score;
         - "timed_out": a time limit prevented the fit of some folds;
         - "out_of_memory": a fit was aborted at the memory limit;
@@ -171,12 +200,8 @@ class Trial:
         surrogate was used to propose it.
     noise : float or None
         Variance of `score` due to skipped folds; None for all other trials.
-    stage : int
-        Stage of the search, starting from 0.
-    train_fraction : float
-        Fraction of the rows of each training set that the trial was fitted on.
-    subset : int
-        Number of the training subset, among independent subsets of the same size.
+    fidelity : Fidelity
+        Amount of data of the trial.
     started : float or None
         Start of the first fit in seconds since 1970; None if it is unknown or if there
         was no fit. It is ignored when trials are compared for equality.
@@ -201,9 +226,7 @@ class Trial:
     state: TrialState = TrialState.COMPLETE
     expected_improvement: float | None = field(default=None, repr=False)
     noise: float | None = field(default=None, repr=False)
-    stage: int = field(default=0, repr=False)
-    train_fraction: float = field(default=1.0, repr=False)
-    subset: int = field(default=0, repr=False)
+    fidelity: Fidelity = field(default=Fidelity(), repr=False)
     started: float | None = field(default=None, repr=False, compare=False)
     extras: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -276,6 +299,11 @@ class Trial:
         fitted = [fold for fold in self.folds if fold.is_fitted]
         seconds = [fold.extras.get("shared_time", 0.0) for fold in fitted]
         return float(np.mean(seconds)) if seconds else 0.0
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds of its fidelity."""
+        return len(self.folds[: self.fidelity.n_folds])
 
     @property
     def fitted(self) -> np.ndarray:
@@ -410,8 +438,8 @@ class History(Sequence[Trial]):
             if (trial := self._trials[place]).state == TrialState.COMPLETE
             and not math.isnan(trial.score)
         ]
-        last = max((trial.stage for _, trial in usable), default=0)
-        of_stage = [(place, trial) for place, trial in usable if trial.stage == last]
+        last = max((trial.fidelity.stage for _, trial in usable), default=0)
+        of_stage = [pair for pair in usable if pair[1].fidelity.stage == last]
         scores = [trial.score for _, trial in of_stage]
         order = best_first(scores, [trial.violation or 0.0 for _, trial in of_stage])
         return [of_stage[place][0] for place in order]

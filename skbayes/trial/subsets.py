@@ -21,21 +21,17 @@ from skbayes import compat
 
 
 @dataclass(frozen=True)
-class Fidelity:
-    """Amount of training data and of folds of a trial.
+class Sample:
+    """Sample of the rows of each training set.
 
     `train_size` is a fraction in (0, 1] of each training set, or a number of rows. For
     a fraction, there are at least `min_rows`, but at most half of the smallest training
-    set. `subset` is the number of one of several independent subsets. `n_folds` is the
-    number of folds that are fitted, the first ones; None means all of them. The state
-    of a trial with fewer folds is "pruned".
+    set. `subset` is the number of one of several independent subsets.
     """
 
-    stage: int = 0
     train_size: float | int = 1.0
     subset: int = 0
     min_rows: int = 0
-    n_folds: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -43,8 +39,8 @@ class Fidelity:
         return not isinstance(self.train_size, int) and self.train_size == 1.0
 
 
-# Fidelity of the trials of most searches.
-FULL_DATA = Fidelity()
+# Sample of the trials of most searches.
+ALL_ROWS = Sample()
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Subsets:
     def draw(
         cls,
         splits: Sequence[tuple[Any, Any]],
-        fidelities: Sequence[Fidelity],
+        samples: Sequence[Sample],
         *,
         n_samples: int | None = None,
         labels: Any = None,
@@ -66,7 +62,7 @@ class Subsets:
         seed: int = 0,
         parameter: str = "train_size",
     ) -> Subsets:
-        """Draw the subsets for some fidelities, or raise a ValueError.
+        """Draw the subsets for some samples, or raise a ValueError.
 
         With the `labels` of a classifier, each subset contains at least one row of each
         class, and is otherwise stratified. Rows of one of the `groups` are together.
@@ -76,12 +72,12 @@ class Subsets:
 
         rows = [_indices(train, n_samples) for train, _ in splits]
         sizes = tuple(map(len, rows))
-        partial = [fidelity for fidelity in fidelities if not fidelity.is_whole]
+        partial = [sample for sample in samples if not sample.is_whole]
         classes = _classes(labels)
         units = None if groups is None else np.unique(groups, return_inverse=True)[1]
         ranks: dict[int, list[np.ndarray]] = {}
         needed: dict[int, list[int]] = {}
-        for subset in sorted({fidelity.subset for fidelity in partial}):
+        for subset in sorted({sample.subset for sample in partial}):
             ranks[subset], needed[subset] = [], []
             for split, train in enumerate(rows):
                 own = None if classes is None else classes[train]
@@ -90,39 +86,39 @@ class Subsets:
                 ranks[subset].append(_ranks(own, parts, len(train), rng))
                 needed[subset].append(_least(ranks[subset][-1], own))
         drawn = cls(ranks, sizes)
-        for fidelity in partial:
-            least = needed[fidelity.subset]
-            drawn._check(fidelity, least, parameter, classes is not None)
+        for sample in partial:
+            least = needed[sample.subset]
+            drawn._check(sample, least, parameter, classes is not None)
         return drawn
 
-    def rows(self, split: int, train: Any, fidelity: Fidelity) -> Any:
+    def rows(self, split: int, train: Any, sample: Sample) -> Any:
         """Return the rows to train on, in the order of the training set."""
-        if fidelity.is_whole:
+        if sample.is_whole:
             return train
-        n_rows = _n_rows(self._size(fidelity), self.sizes[split])
+        n_rows = _n_rows(self._size(sample), self.sizes[split])
         if n_rows >= self.sizes[split]:
             return train
-        ranks = self.ranks[fidelity.subset][split]
+        ranks = self.ranks[sample.subset][split]
         return _indices(train, None)[ranks < n_rows]
 
-    def fraction(self, fidelity: Fidelity) -> float:
+    def fraction(self, sample: Sample) -> float:
         """Return the requested fraction of training rows, averaged over the splits."""
-        size = self._size(fidelity)
+        size = self._size(sample)
         if not isinstance(size, int):
             return float(size)
         return float(np.mean([min(1.0, size / n) for n in self.sizes]))
 
-    def _size(self, fidelity: Fidelity) -> float | int:
+    def _size(self, sample: Sample) -> float | int:
         """Return the training size, as a number of rows if a fraction is too small."""
-        size, smallest = fidelity.train_size, min(self.sizes)
-        least = min(fidelity.min_rows, smallest // 2)
+        size, smallest = sample.train_size, min(self.sizes)
+        least = min(sample.min_rows, smallest // 2)
         too_few = not isinstance(size, int) and size * smallest < least
         return least if too_few else size
 
     def _check(
-        self, fidelity: Fidelity, needed: list[int], parameter: str, stratified: bool
+        self, sample: Sample, needed: list[int], parameter: str, stratified: bool
     ) -> None:
-        size = self._size(fidelity)
+        size = self._size(sample)
         counted = isinstance(size, int)
         if counted and size > max(self.sizes):
             raise ValueError(

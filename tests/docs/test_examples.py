@@ -190,7 +190,7 @@ def test_multi_stage(run, fewer_rows):
     printed, names = run("methods/multi_stage")
     assert printed.count("24 trials in ") == 2
     assert names["staged"].score(names["X_test"], names["y_test"]) > 0.96
-    assert [trial.stage for trial in names["staged"].trials_].count(0) == 18
+    assert [trial.fidelity.stage for trial in names["staged"].trials_].count(0) == 18
 
 
 def test_hypertune(run, fewer_rows):

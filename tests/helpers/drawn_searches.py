@@ -22,7 +22,7 @@ from skbayes import (
 )
 from skbayes.journal.journal import Journal
 from skbayes.space import Choice, Space
-from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
 
@@ -93,12 +93,13 @@ def fold(score, **more):
     )
 
 
-def trial(number, score=None, params=None, **more):
+def trial(number, score=None, params=None, stage=0, train_fraction=1.0, **more):
     """Return a made-up trial; without a score it is a failed one."""
     failed = score is None
     folds = [fold(math.nan if failed else score + d) for d in (-0.01, 0.01)]
     folds = more.pop("folds", folds)
     more = {"state": "failed" if failed else "complete", "duration": 1.0} | more
+    more = {"fidelity": Fidelity(stage, train_fraction)} | more
     params = {"C": 10.0**number} if params is None else params
     return Trial(number, params, folds, math.nan if failed else score, **more)
 

@@ -121,7 +121,7 @@ def test_seconds_are_those_at_which_trials_finished():
 def test_only_comparable_trials_count():
     search = drawn.search("stages")
     display = ConvergenceDisplay.from_search(search)
-    small = np.array([t.stage == 0 for t in search.trials_])
+    small = np.array([t.fidelity.stage == 0 for t in search.trials_])
     assert np.isnan(display.best[small]).all()
     assert display.best[-1] == search.best_score_
     assert len(display.other_points_.get_offsets()) == small.sum()

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from skbayes import BayesSearchCV
 from skbayes.inspection import read_record
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
-from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 FOLD = FoldResult({"score": 0.5}, 0.0, 0.0)
 X, y = load_iris(return_X_y=True)
@@ -38,7 +38,7 @@ def told(lines, trials):
 
 def ran(number, seconds, stage=0):
     """Return a trial with the given duration."""
-    return Trial(number, {}, [FOLD], 0.5, duration=seconds, stage=stage)
+    return Trial(number, {}, [FOLD], 0.5, duration=seconds, fidelity=Fidelity(stage))
 
 
 def times_left(capsys):

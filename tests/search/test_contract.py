@@ -46,7 +46,7 @@ fitted = functools.cache(every_search.fitted)
 
 def assert_same_search(search, expected):
     """Check that two fitted searches have the same trials and next proposals."""
-    for name in ("params", "score", "state", "stage", "expected_improvement"):
+    for name in ("params", "score", "state", "fidelity", "expected_improvement"):
         found = [getattr(trial, name) for trial in search.trials_]
         assert found == [getattr(trial, name) for trial in expected.trials_]
     assert_same_tables(search.cv_results_, expected.cv_results_)

@@ -326,8 +326,8 @@ def test_ensembles_with_other_options(name, taken):
     assert not result.reason
     members = [search.trials_[number] for number in result.weights]
     assert {trial.state for trial in members} == {"complete"}
-    last_stage = max(trial.stage for trial in search.trials_)
-    assert {trial.stage for trial in members} == {last_stage}
+    last_stage = max(trial.fidelity.stage for trial in search.trials_)
+    assert {trial.fidelity.stage for trial in members} == {last_stage}
     assert search.predict(data[0]).shape == data[1].shape
     kind = WeightedEnsembleClassifier
     kind = WeightedEnsembleRegressor if name == "regression" else kind
@@ -509,7 +509,7 @@ def test_quantile_predictions_are_averaged_by_their_own_metric():
 def test_the_best_trial_of_an_earlier_stage_is_averaged_with_others(taken):
     more = {"stages": (0.9, 1.0), "n_iter": (6, 2), "best_of": "all_stages"}
     search = fitted(MultiStageSearchCV, random_state=11, **more)
-    assert search.trials_[search.best_index_].stage == 0
+    assert search.trials_[search.best_index_].fidelity.stage == 0
     candidates = search.ensemble_.weights
-    assert {search.trials_[number].stage for number in candidates} == {0}
+    assert {search.trials_[number].fidelity.stage for number in candidates} == {0}
     assert search.ensemble_.reason == "" and len(candidates) > 1

@@ -193,7 +193,7 @@ def test_what_the_other_searches_add():
     stages.fit(X, y)
     shown = _cells(stages)["Stages"]
     counts = [int(n) for n in re.findall(r"(\d+) on", shown)]
-    assert counts == np.bincount([t.stage for t in stages.trials_]).tolist()
+    assert counts == np.bincount([t.fidelity.stage for t in stages.trials_]).tolist()
 
     objectives = {"accuracy": "max", "score_time": "min"}
     pareto = ParetoSearchCV(SVC(), SPACE, objectives, **settings).fit(X, y)

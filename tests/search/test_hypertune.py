@@ -34,7 +34,9 @@ def search():
 
 
 def summary(fitted):
-    return [(t.stage, t.subset, t.params, t.score) for t in fitted.trials_]
+    return [
+        (t.fidelity.stage, t.fidelity.subset, t.params, t.score) for t in fitted.trials_
+    ]
 
 
 def test_small_samples_take_turns_and_count(search):

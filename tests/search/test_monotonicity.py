@@ -25,7 +25,7 @@ from skbayes.search.monotonicity import (
 )
 from skbayes.space import Choice, Space
 from skbayes.surrogates.gp.monotonic import NU
-from skbayes.trial.records import Trial
+from skbayes.trial.records import Fidelity, Trial
 
 RANGE = (1.0, 2.0)
 
@@ -125,7 +125,7 @@ TREE = {"kind": Choice({"u": {"c": (0.0, 1.0)}, "v": {"d": (0.0, 1.0)}})}
 def trials(*rows):
     """Return trials of (subset, parameters, score)."""
     return [
-        Trial(n, params, [], score, subset=subset)
+        Trial(n, params, [], score, fidelity=Fidelity(subset=subset))
         for n, (subset, params, score) in enumerate(rows)
     ]
 

@@ -40,7 +40,7 @@ def search():
 
 
 def _tried(search):
-    return [(t.params, t.train_fraction, t.score) for t in search.trials_]
+    return [(t.params, t.fidelity.train_fraction, t.score) for t in search.trials_]
 
 
 @pytest.mark.parametrize("acquisition, n_points", [("ei-tradeoff", 2), ("paper", 1)])
@@ -56,7 +56,7 @@ def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_
             plain.tell(*waiting.pop(0))
         proposed = plain.ask()
         size = proposed.pop("train_size")
-        assert (proposed, size) == (trial.params, trial.train_fraction)
+        assert (proposed, size) == (trial.params, trial.fidelity.train_fraction)
         waiting.append(({**proposed, "train_size": size}, trial.score))
 
 
@@ -92,7 +92,7 @@ def test_all_tradeoffs():
 @pytest.mark.parametrize("surrogate", ["sobol", "graph", "gp-rbf"])
 def test_surrogates(surrogate):
     found = make({"x": [0.1, 0.3, 0.7]}, surrogate=surrogate, n_iter=6).fit(X, y)
-    assert len({(t.params["x"], t.train_fraction) for t in found.trials_}) == 6
+    assert len({(t.params["x"], t.fidelity.train_fraction) for t in found.trials_}) == 6
 
 
 def test_trees_of_parameters_and_lists_of_spaces():
@@ -341,7 +341,7 @@ def test_mistakes_are_named_before_any_fit(arguments, error, match, no_trials):
 def test_warm_start(search, tmp_path):
     known = make(n_iter=2, warm_start_from=search).fit(X, y)
     best = search.trials_[int(np.argmax(search.cv_results_["mean_test_score"]))]
-    assert _tried(known)[0][:2] == (best.params, best.train_fraction)
+    assert _tried(known)[0][:2] == (best.params, best.fidelity.train_fraction)
     told = known.optimizer_._observations()
     np.testing.assert_allclose(told.costs[:14], search.cv_results_["cost"])
 

@@ -16,7 +16,7 @@ from skbayes.trial.constraints import (
     parse_constraints,
 )
 from skbayes.trial.measure import COSTS, Measure, predict_time
-from skbayes.trial.records import FoldResult, History, Trial, mean_outcomes
+from skbayes.trial.records import Fidelity, FoldResult, History, Trial, mean_outcomes
 
 # NumPy 1.25 moved it.
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -104,7 +104,9 @@ def test_a_bound_is_surely_broken_only_if_the_folds_agree():
 def test_the_best_trial_keeps_the_constraints():
     def trial(number, score, violation, stage=0):
         return Trial(
-            number, {}, [], score, extras={"violation": violation}, stage=stage
+            *(number, {}, [], score),
+            extras={"violation": violation},
+            fidelity=Fidelity(stage),
         )
 
     some = History([trial(0, 0.9, 0.5), trial(1, 0.8, 0.1), trial(2, 0.7, math.inf)])

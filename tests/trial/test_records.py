@@ -11,7 +11,7 @@ import pytest
 
 from skbayes.trial.fold import Job
 from skbayes.trial.plan import Plan
-from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 
 def fold(score, error=None, **more):
@@ -128,7 +128,8 @@ def test_the_best_so_far_is_the_first_of_the_ranking_at_any_time():
         state = "failed" if math.isnan(score) else "complete"
         state = "pruned" if rng.random() < 0.1 else state
         violation = float(rng.integers(3)) if number % 2 else None
-        more = {"stage": number // 100, "extras": {"violation": violation}}
+        fidelity = Fidelity(number // 100)
+        more = {"fidelity": fidelity, "extras": {"violation": violation}}
         for each in (history, asked):
             each.append(trial(number, score, state=state, **more))
         if number % 3 == 0:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-from skbayes.trial.subsets import FULL_DATA, Fidelity, Subsets, check_train_size
+from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets, check_train_size
 
 RNG = np.random.default_rng(0)
 X = RNG.random((200, 3))
@@ -18,11 +18,11 @@ SIZES = [0.05, 0.1, 0.3, 0.5, 0.8, 20, 149]
 
 
 def sized(sizes, subset=0):
-    return [Fidelity(train_size=size, subset=subset) for size in sizes]
+    return [Sample(train_size=size, subset=subset) for size in sizes]
 
 
-def rows(subsets, split, fidelity, splits=SPLITS):
-    return subsets.rows(split, splits[split][0], fidelity)
+def rows(subsets, split, sample, splits=SPLITS):
+    return subsets.rows(split, splits[split][0], sample)
 
 
 @pytest.mark.parametrize("labels", [None, LABELS])
@@ -31,7 +31,7 @@ def test_subsets_are_nested_sorted_and_of_the_size_asked_for(labels):
     for split, (train, _) in enumerate(SPLITS):
         before = set()
         for size in (0.05, 0.1, 20, 0.3, 0.5, 0.8, 149):
-            chosen = rows(subsets, split, Fidelity(train_size=size))
+            chosen = rows(subsets, split, Sample(train_size=size))
             n_rows = size if isinstance(size, int) else round(size * len(train))
             assert len(chosen) == n_rows
             # In the order of the training set, and among its rows.
@@ -41,11 +41,11 @@ def test_subsets_are_nested_sorted_and_of_the_size_asked_for(labels):
 
 
 def test_the_whole_is_the_training_set_itself():
-    subsets = Subsets.draw(SPLITS, [Fidelity(train_size=0.5)])
+    subsets = Subsets.draw(SPLITS, [Sample(train_size=0.5)])
     train = SPLITS[0][0]
-    for fidelity in (FULL_DATA, Fidelity(train_size=10**6), Fidelity(train_size=0.999)):
-        assert subsets.rows(0, train, fidelity) is train
-    assert Subsets.draw(SPLITS, [FULL_DATA]).ranks == {}
+    for sample in (ALL_ROWS, Sample(train_size=10**6), Sample(train_size=0.999)):
+        assert subsets.rows(0, train, sample) is train
+    assert Subsets.draw(SPLITS, [ALL_ROWS]).ranks == {}
 
 
 @settings(max_examples=50, deadline=None)
@@ -63,7 +63,7 @@ def test_each_class_has_its_share(counts, size, seed):
             Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
         return
     subsets = Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
-    chosen = subsets.rows(0, train, Fidelity(train_size=size))
+    chosen = subsets.rows(0, train, Sample(train_size=size))
     found = np.bincount(labels[chosen], minlength=len(counts))
     # The first row of each class comes first, at the expense of other rows.
     due = np.array(counts) * n_rows / len(labels)
@@ -77,7 +77,7 @@ def test_a_subset_has_whole_groups():
     subsets = Subsets.draw(splits, sized([0.3, 0.5, 73]), groups=groups)
     for split, (train, _) in enumerate(splits):
         for size, n_rows in ((0.3, (40, 50)), (0.5, (70, 80)), (73, (70,))):
-            chosen = rows(subsets, split, Fidelity(train_size=size), splits)
+            chosen = rows(subsets, split, Sample(train_size=size), splits)
             assert len(chosen) in n_rows
             of_group = np.bincount(groups[chosen], minlength=20)
             assert set(of_group) == {0, 10}
@@ -89,12 +89,12 @@ def test_groups_of_one_class_each_are_stratified():
     labels = (groups >= 30).astype(int)
     train = np.arange(200)
     subsets = Subsets.draw([(train, [])], sized([0.2]), labels=labels, groups=groups)
-    chosen = subsets.rows(0, train, Fidelity(train_size=0.2))
+    chosen = subsets.rows(0, train, Sample(train_size=0.2))
     np.testing.assert_array_equal(np.bincount(labels[chosen]), [30, 10])
     # Targets without classes are not stratified.
     for labels in (RNG.random(200), RNG.integers(0, 2, (200, 3))):
         subsets = Subsets.draw([(train, [])], sized([1]), labels=labels)
-        assert len(subsets.rows(0, train, Fidelity(train_size=1))) == 1
+        assert len(subsets.rows(0, train, Sample(train_size=1))) == 1
 
 
 def test_a_seed_draws_the_same_again_and_each_subset_is_another():
@@ -115,7 +115,7 @@ def test_masks_and_indices_are_the_same():
     mask[train] = True
     by_index, by_mask = (
         Subsets.draw([(one, [])], sized([0.3]), n_samples=len(X), labels=LABELS).rows(
-            0, one, Fidelity(train_size=0.3)
+            0, one, Sample(train_size=0.3)
         )
         for one in (train, mask)
     )
@@ -152,9 +152,9 @@ def test_the_smallest_size_named_will_do(kwargs):
 def test_shares_of_counts():
     splits = [(np.arange(10), []), (np.arange(20), [])]
     subsets = Subsets.draw(splits, sized([5, 0.3]))
-    assert subsets.fraction(Fidelity(train_size=5)) == pytest.approx(0.375)
-    assert subsets.fraction(Fidelity(train_size=0.3)) == 0.3
-    assert subsets.fraction(FULL_DATA) == 1.0
+    assert subsets.fraction(Sample(train_size=5)) == pytest.approx(0.375)
+    assert subsets.fraction(Sample(train_size=0.3)) == 0.3
+    assert subsets.fraction(ALL_ROWS) == 1.0
 
 
 @pytest.mark.parametrize("size", [0.0, 1.1, -1, 0, np.nan, "0.3", None, True], ids=repr)

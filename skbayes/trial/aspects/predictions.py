@@ -53,7 +53,8 @@ class KeptPredictions:
     def add(self, trial: Trial, sizes: Sequence[int]) -> None:
         """Add a finished trial; drop those that are not among the best."""
         number = trial.number
-        if trial.state != TrialState.COMPLETE or trial.error is not None:
+        is_complete = trial.state == TrialState.COMPLETE and trial.fitted.all()
+        if not is_complete or trial.error is not None:
             self.responses.pop(number, None)
             return
         if self.folder is not None:

@@ -1,8 +1,8 @@
 """Sharing of the first steps of pipelines among the trials of a search.
 
-A step whose result depends on few searched settings is fitted once per fold, fidelity
-and setting. During a fit, a stand-in takes its place in the pipeline. The stand-in
-stores the fitted step and its outputs, or loads the results of an earlier trial.
+A step whose result depends on few searched settings is fitted once per fold, sample and
+setting. During a fit, a stand-in takes its place in the pipeline. The stand-in stores
+the fitted step and its outputs, or loads the results of an earlier trial.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ class _FoldSteps(FoldAspect):
         fold, store = call.fold, self.store.here()
         # Training rows are transformed, too.
         is_lazy = not (call.looks_inside or call.options["return_train_score"])
-        identity, is_remote = (fold.index, fold.fidelity), store is not self.store
+        identity, is_remote = (fold.index, fold.sample), store is not self.store
         shared = SharedFit(store, identity, fold.params, is_remote, is_lazy)
         call.state[self.name] = shared
         shared_fit = functools.partial(self._fit, call, shared, _data_of(call))

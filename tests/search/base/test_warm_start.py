@@ -69,7 +69,7 @@ def test_other_configurations_than_the_best_known_are_not_tried_again(
     search = kind(SVC(), space, n_iter=n_iter, warm_start_from=first, **options)
 
     def whole(trials):
-        known = [(trial.params, trial.train_fraction) for trial in trials]
+        known = [(trial.params, trial.fidelity.train_fraction) for trial in trials]
         return [trial for trial in known if kind is TradeoffSearchCV or trial[1] == 1.0]
 
     trials = whole(search.fit(X, y).trials_)
@@ -110,7 +110,9 @@ def test_the_best_of_a_study_is_tried_early(grid, kind, more):
     search = kind(SVC(gamma=0.02), FINE, warm_start_from=source, **options)
     with pytest.warns(UserWarning, match=OUTSIDE):
         search.fit(X, y)
-    whole = [trial.params for trial in search.trials_ if trial.train_fraction == 1.0]
+    whole = [
+        trial.params for trial in search.trials_ if trial.fidelity.train_fraction == 1.0
+    ]
     # A HyperTuneSearchCV begins with the best of the small samples.
     assert grid.best_params_ in whole[:2]
 

@@ -100,8 +100,8 @@ def test_every_search_keeps_its_constraints(kind):
     assert results["feasible"].dtype == bool
     for name in limits(kind):
         assert f"mean_constraint_{name}" in results
-    last = max(trial.stage for trial in found.trials_)
-    if any(trial.feasible for trial in found.trials_ if trial.stage == last):
+    last = max(trial.fidelity.stage for trial in found.trials_)
+    if any(trial.feasible for trial in found.trials_ if trial.fidelity.stage == last):
         assert results["feasible"][found.best_index_]
     assert all(trial.violation is not None for trial in found.trials_)
     # Without constraints, no outcome is measured.
@@ -246,9 +246,9 @@ def test_pruning_prunes_what_surely_violates_a_constraint():
 @pytest.mark.filterwarnings("ignore")
 def test_the_next_stage_begins_with_what_keeps_the_constraints():
     found = search(MultiStageSearchCV, n_iter=16, n_promoted=2).fit(X, y)
-    first = [one for one in found.trials_ if one.stage == 0]
+    first = [one for one in found.trials_ if one.fidelity.stage == 0]
     kept = sorted((one for one in first if one.feasible), key=lambda one: -one.score)
-    begun = [one.params for one in found.trials_ if one.stage == 1][:2]
+    begun = [one.params for one in found.trials_ if one.fidelity.stage == 1][:2]
     assert begun == [one.params for one in kept[:2]]
     limit = {"leaves": (n_leaves, "<= 2.5")}
     small = search(HyperTuneSearchCV, n_iter=20, constraints=limit).fit(X, y)

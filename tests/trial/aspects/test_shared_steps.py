@@ -207,7 +207,7 @@ def test_parts_of_a_column_transformer_are_shared_where_another_is_searched(iris
 def test_each_stage_fits_its_own(iris, log):
     more = {"kind": MultiStageSearchCV, "n_iter": 6, "stages": (0.5, 1.0)}
     done = search(pipeline(CountingScaler(str(log))), **more).fit(*iris)
-    assert {trial.stage for trial in done.trials_} == {0, 1}
+    assert {trial.fidelity.stage for trial in done.trials_} == {0, 1}
     assert count(log, "f") == 2 * N_FOLDS
 
 

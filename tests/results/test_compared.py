@@ -1,0 +1,49 @@
+"""Trials of one fidelity among which the best one is chosen."""
+
+import drawn_searches as drawn
+import pytest
+
+from skbayes.results.scores import compared
+from skbayes.trial.records import Fidelity
+
+
+def trials(*rows):
+    """Return trials of (stage, configuration, score), in stages with these folds."""
+    return [
+        drawn.trial(k, score, {"x": x}, fidelity=Fidelity(stage, n_folds=n_folds))
+        for k, (stage, n_folds, x, score) in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows, best",
+    [
+        ([], None),
+        ([(0, None, "own", 0.5), (0, None, "a", 0.6)], 1),
+        # Given stages: the best one of the first stage is completed in the second one.
+        ([(0, None, "own", 0.5), (0, None, "a", 0.6), (1, None, "a", 0.4)], 2),
+        # It failed there, so that the next one counts.
+        (
+            [
+                *[(0, None, "own", 0.5), (0, None, "a", 0.6)],
+                *[(1, None, "a", None), (1, None, "own", 0.4), (1, None, "b", 0.3)],
+            ],
+            3,
+        ),
+        # The own configuration alone is not a comparison.
+        ([(0, 1, "own", 0.5), (0, 1, "a", 0.6), (1, None, "own", 0.4)], 1),
+        (
+            [
+                *[(0, 1, "own", 0.5), (0, 1, "a", 0.6)],
+                *[(1, None, "own", 0.4), (1, None, "a", 0.3)],
+            ],
+            2,
+        ),
+        # The own configuration must be completed, too.
+        ([(0, 1, "own", 0.5), (0, 1, "a", 0.6), (1, None, "a", 0.3)], 1),
+    ],
+)
+def test_candidates_are_compared_at_one_fidelity(rows, best):
+    found = compared(trials(*rows))
+    assert [trial.number for trial in found[:1]] == [best] * (best is not None)
+    assert len({trial.fidelity for trial in found}) <= 1
