@@ -12,7 +12,6 @@ from skbayes.inspection.importance import Importance, ImportanceDisplay, importa
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
-from skbayes.inspection.report import Report, report_history, write_report
 from skbayes.inspection.tradeoff import TradeoffDisplay
 from skbayes.results.read import read_record
 from skbayes.results.record import RunningTrial, SearchRecord
@@ -24,15 +23,12 @@ __all__ = [
     "ParallelCoordinatesDisplay",
     "ParetoDisplay",
     "PartialDependenceDisplay",
-    "Report",
     "RunningTrial",
     "SearchRecord",
     "TradeoffDisplay",
     "advice",
     "importance",
     "read_record",
-    "report_history",
-    "write_report",
 ]
 __dir__ = __all__.copy
 

@@ -26,9 +26,6 @@ EDGE = 0.01
 # hyper-parameter.
 FEW, FEW_EACH = 10, 5
 
-# Number of equal scores above which no value seems to change the score.
-MOST_EQUAL = 3
-
 # A gain of at most this multiple of its standard error may be chance.
 CHANCE = 2.0
 
@@ -37,9 +34,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     """Suggest changes for the next search from the trials of a search.
 
     The advice reports best values at an end of their range, with a wider range to try.
-    It also reports what an ensemble adds and costs, ties for the best score, and too
-    few trials for reliable plots and importances. It reports if the corrected gain over
-    the current parameters of the estimator is at most twice its standard error.
+    It also reports what an ensemble adds and costs, and too few trials for reliable
+    plots and importances. It reports if the corrected gain over the current parameters
+    of the estimator is at most twice its standard error.
 
     Parameters
     ----------
@@ -94,7 +91,6 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     found = (
         _ensemble(getattr(source, "ensemble_", None), record.sign),
         few_trials(record),
-        _ties(record, record.best),
         _gain(source),
     )
     return [*sentences, *filter(None, found)]
@@ -216,24 +212,6 @@ def _varied(record: SearchRecord) -> list[str]:
     }
     counts = Counter(name for name, _ in tried)
     return sorted(name for name, n in counts.items() if n > 1)
-
-
-def _ties(record: SearchRecord, best: int) -> str | None:
-    scores = record.score[record.eligible]
-    if record.directions or record.score[best] != scores.max(initial=-np.inf):
-        return None
-    n_tied, shown = int(np.sum(scores == scores.max())), record.shown[best]
-    if n_tied < 2:
-        return None
-    if n_tied == len(scores) and n_tied > MOST_EQUAL:
-        return (
-            f"All {n_tied} trials have the same score, {shown:.4g}: no value that was "
-            f"tried of {', '.join(_varied(record))} changes it."
-        )
-    return (
-        f"{n_tied} trials share the best score, {shown:.4g}: more splits or a finer "
-        "metric can distinguish them."
-    )
 
 
 def _gain(source: Any) -> str | None:

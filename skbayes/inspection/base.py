@@ -77,7 +77,6 @@ class _Display:
     """
 
     # Description of the drawn plot in words, for reports.
-    _alt: Any
 
     def __init__(self, record: SearchRecord) -> None:
         self.record = record

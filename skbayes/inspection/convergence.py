@@ -260,17 +260,6 @@ class ConvergenceDisplay(_Display):
         look = {"fontsize": "small", "edgecolor": "none", "framealpha": 0.85}
         ax.legend(handles=handles, **look, **(below if groups else {}))
 
-    @property
-    def _alt(self) -> str:
-        record = self.record
-        if record.best is None:
-            return "Convergence: no trial has a score yet."
-        return (
-            f"Convergence: {record.label} of {len(record)} trials, and the best so far."
-            f" The best is {record.shown[record.best]:.4g}, of trial "
-            f"{record.number[record.best]}."
-        )
-
 
 def _position(record: SearchRecord, by: str) -> FloatArray:
     if by not in UNITS:

@@ -403,15 +403,6 @@ class ImportanceDisplay(_Display):
         found = importance(record, top=top, n_pairs=n_pairs)
         return cls(found).plot(ax, **options)
 
-    @property
-    def _alt(self) -> str:
-        parts = list(self.importance.single.items())[:5]
-        listed = ", ".join(f"{name} {part:.0%}" for name, part in parts)
-        return (
-            "Share of the variance of the score that each hyper-parameter explains: "
-            f"{listed}."
-        )
-
     def plot(self, ax: Any = None) -> Self:
         """Draw the bars of the 12 most important hyper-parameters, and of the pairs.
 

@@ -188,13 +188,6 @@ class ParallelCoordinatesDisplay(_Display):
         self._name_axes(ax)
         return self._drawn_on(ax)
 
-    @property
-    def _alt(self) -> str:
-        return (
-            "Parallel coordinates: each trial is a line through the values of its "
-            "hyper-parameters. The lines of the best trials are dark, the others faint."
-        )
-
     # -- positions ----------------------------------------------------------------
 
     def _heights(self) -> FloatArray:

@@ -144,21 +144,6 @@ class ParetoDisplay(_Display):
         """
         return cls(read_record(search), objectives).plot(ax, **options)
 
-    @property
-    def _alt(self) -> str:
-        n = len(self.front)
-        if not n:
-            return "No trial has a value for every objective yet."
-        if len(self.axes_) > len(self.fronts_):
-            return (
-                "Fronts after some of the trials, and the hypervolume. It reaches "
-                f"{self.hypervolume[-1]:.3g} of the box after {len(self.values)} "
-                "trials."
-            )
-        columns = zip(self.objectives, self.values[self.front].T, strict=True)
-        ends = [f"{name} from {v.min():.4g} to {v.max():.4g}" for name, v in columns]
-        return f"Pareto front of {n} trials: {', '.join(ends)}."
-
     def plot(self, ax: Any = None, *, kind: str = "front") -> Self:
         """Draw the front, or its evolution.
 

@@ -188,17 +188,6 @@ class PartialDependenceDisplay(_Display):
         record = model.record
         return cls(found, label=record.label, sign=record.sign, floor=model.floor)
 
-    @property
-    def _alt(self) -> str:
-        spans = [(np.nanmax(d.mean) - np.nanmin(d.mean)) for d in self.dependences]
-        widest = int(np.argmax(spans))
-        return (
-            "Partial dependence: predicted score at each value of a hyper-parameter, "
-            "averaged over the others, with a band of two standard deviations. "
-            f"{self.dependences[widest].names[0]} has the largest range, "
-            f"{spans[widest]:.3g}."
-        )
-
     # -- drawing ------------------------------------------------------------------
 
     def plot(self, ax: Any = None, *, n_cols: int = 3) -> Self:

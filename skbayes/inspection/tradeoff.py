@@ -180,14 +180,6 @@ class TradeoffDisplay(_Display):
         return cls(record, cost=cost, tradeoff=tradeoff).plot(ax, **options)
 
     @property
-    def _alt(self) -> str:
-        trials = ", ".join(str(self.record.number[row]) for row in self.rows)
-        return (
-            f"Score against {self._cost_label} of all trials. The best trials for "
-            f"increasing tradeoffs, from 0 on: {trials}."
-        )
-
-    @property
     def _cost_label(self) -> str:
         return _UNITS.get(self.cost_name, self.cost_name.replace("_", " "))
 

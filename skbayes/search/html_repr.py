@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from html import escape
 from numbers import Integral
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -59,50 +59,35 @@ class ResultDisplay:
             bundle["text/html"] = self._repr_html_()
         return bundle
 
-    def report(
-        self, path: str | PathLike[str] | None = None, *, title: str | None = None
-    ) -> Any:
-        """Return an HTML report of the search for a notebook, or write it to a file.
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the result of the search to a single HTML page.
 
-        The report is a single page without external resources. It contains the best
-        configuration, the time spent, the main plots of :mod:`skbayes.inspection`, a
-        table of all trials with the errors of failed ones, and the versions of the
-        libraries. Without matplotlib, the plots are left out.
+        The page contains the best configuration, the advice, the figure of `plot`, and
+        a table of all trials with the errors of failed ones. It needs no other files.
+        Without matplotlib, the figure is left out.
 
         Parameters
         ----------
-        path : str, path-like or None, default=None
-            HTML file. An existing file is replaced atomically. If None, no file is
-            written.
-        title : str or None, default=None
-            Title of the page. None means the names of the search and of its estimator.
+        path : str or path-like
+            HTML file. An existing file is replaced.
 
         Returns
         -------
-        report : pathlib.Path or skbayes.inspection.Report
-            Path of the file; without `path`, an object that a notebook displays.
+        path : pathlib.Path
+            Path of the file.
 
         Raises
         ------
-        ImportError
-            If Jinja2 is not installed.
         OSError
             If the file cannot be written.
-        TypeError
-            If an argument is of the wrong type.
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
-
-        See Also
-        --------
-        skbayes.inspection.report_history : Report of a search that is still running.
         """
-        # Imported late, because reports import matplotlib and Jinja2.
-        from skbayes.inspection.report import Report, write_report
+        check_is_fitted(self, "cv_results_")
+        # Imported late, because the displays import scikit-learn's forests.
+        from skbayes.inspection.report import write_report
 
-        if path is None:
-            return Report.from_search(self, title=title)
-        return write_report(self, path, title=title)
+        return write_report(self, path, result_html(self) + _effort_html(self))
 
     def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
         """Return the results as a data frame with one row per trial.
@@ -133,8 +118,8 @@ class ResultDisplay:
         """Draw the main plots of the search in one figure, or write it to a file.
 
         The figure contains the convergence or the Pareto front, the importance of the
-        hyper-parameters, and all trials in parallel coordinates. Searches with stages,
-        rounds or tradeoffs have a plot of these, too. The classes of
+        hyper-parameters, and all trials in parallel coordinates. Tradeoff searches also
+        have a plot of the scores against the costs. The classes of
         :mod:`skbayes.inspection` draw each plot separately.
 
         Parameters
@@ -161,7 +146,7 @@ class ResultDisplay:
             If the search was not fitted.
         """
         check_is_fitted(self, "cv_results_")
-        from skbayes.inspection.report_plots import draw_summary
+        from skbayes.inspection.report import draw_summary
 
         return draw_summary(self, path)
 
@@ -171,7 +156,7 @@ def result_html(search: Any) -> str:
     rows: list[tuple[str, str]] = []
     if {"cv_results_", "trials_"} <= vars(search).keys():
         record = read_record(search)
-        rows += [*_best(search, record), *_effort(search, record)]
+        rows += [*_best(search, record), *_advice(search)]
         space: Space | str | None = record.space
     else:
         space = _planned_space(search)
@@ -236,36 +221,27 @@ def _best(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:
             yield GAIN, f"{gain}, corrected for the choice of the best trial"
 
 
-def _effort(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts of the best trial and of the effort of the search."""
+def _advice(search: Any) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts of the best configuration and of the advice."""
     # Imported late, because it imports scikit-learn's forests.
     from skbayes.inspection.advice import advice
 
-    known = vars(search)
-    if "best_params_" in known:
+    if hasattr(search, "best_params_"):
         params = [f"{name} = {_short(v)}" for name, v in search.best_params_.items()]
         yield "Best configuration", "\n".join(params) or "those of the estimator"
-    if record.best is not None and record.models[record.best] is not None:
-        yield "Best model", type(record.models[record.best]).__name__
-    if "best_cost_" in known:
-        name = search.cost if isinstance(search.cost, str) else "cost"
-        unit = " s" if name.endswith("time") else ""
-        yield "Trained on", f"{search.best_train_fraction_:.0%} of the rows"
-        yield f"Its {name.replace('_', ' ')}", f"{search.best_cost_:.3g}{unit}"
-    yield "Trials", record.counts
-    if "all_cv_results_" in known:
-        counts = Counter(trial.fidelity.stage for trial in search.trials_)
-        shares = [f"on {share:.0%} of the rows" for share in search.train_fractions_]
-        texts = (f"{counts[stage]} {share}" for stage, share in enumerate(shares))
-        yield "Stages", ", ".join(texts)
-    yield "Time of all fits", time_text(record.fit_seconds)
-    if "refit_time_" in known:
-        yield "Time of the refit", time_text(search.refit_time_)
-    if "total_time_" in known:
-        yield "Total time", time_text(search.total_time_)
-    yield "Stop reason", search.stop_reason_
     if sentences := advice(search):
         yield "Advice", "\n".join(sentences)
+
+
+def _effort_html(search: Any) -> str:
+    """Return an HTML table of the trials and the time that a search needed."""
+    record = read_record(search)
+    rows = [("Trials", record.counts), ("Stop reason", search.stop_reason_)]
+    rows += [("Time of all fits", time_text(record.fit_seconds))]
+    if hasattr(search, "refit_time_"):
+        rows.append(("Time of the refit", time_text(search.refit_time_)))
+    rows.append(("Total time", time_text(search.total_time_)))
+    return html_table("Effort", rows)
 
 
 def _short(value: Any) -> str:

@@ -132,24 +132,7 @@ def test_few_trials_are_few_for_many_parameters():
     assert advice(history(params[:1], [math.nan])) == []
 
 
-@pytest.mark.parametrize(
-    "scores, start",
-    [
-        ([0.5] * 9 + [0.75] * 3, "3 trials share the best score, 0.75: more splits"),
-        (
-            [0.5] * 12,
-            "All 12 trials have the same score, 0.5: no value that was tried of a",
-        ),
-    ],
-)
-def test_ties_are_counted(scores, start):
-    params = [{"a": k / 20} for k in range(1, 13)]
-    (found,) = advice(history(params, scores), search_spaces={"a": (0.0, 2.0)})
-    assert found.startswith(start)
-
-
-def test_advice_is_where_users_look(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("skbayes.inspection.report.drawn_plots", lambda *_: [])
+def test_advice_is_where_users_look(tmp_path, capsys):
     space = {"C": [1e-6, 1e-5, 1e-4, 1e-3], "fit_intercept": [True]}
     search = BayesSearchCV(
         LogisticRegression(), space, scoring="neg_log_loss", cv=2, verbose=1
@@ -164,7 +147,7 @@ def test_advice_is_where_users_look(tmp_path, capsys, monkeypatch):
     for one in found:
         assert one in search._repr_html_()
         assert one in page
-    assert "<dt>total time</dt>" in page
+    assert "Total time" in page
 
 
 def test_where_there_is_no_advice_nothing_is_shown(capsys):

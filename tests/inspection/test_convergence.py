@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from skbayes.inspection import ConvergenceDisplay, read_record
 from skbayes.inspection.base import SERIES
-from skbayes.trial.records import History
+from skbayes.trial.records import Fidelity, History
 
 
 def test_the_best_so_far():
@@ -48,7 +48,7 @@ def test_the_points_of_each_model_have_a_color_and_a_marker():
 
 def test_the_points_of_each_stage_have_a_color_and_a_marker():
     trials = [
-        dataclasses.replace(drawn.trial(k, 0.5), stage=k // 2, train_fraction=share)
+        dataclasses.replace(drawn.trial(k, 0.5), fidelity=Fidelity(k // 2, share))
         for k, share in enumerate([0.2, 0.2, 1.0, 1.0])
     ]
     display = ConvergenceDisplay.from_history(History(trials))
