@@ -36,6 +36,7 @@ from skbayes.results.read import read_record
 from skbayes.results.record import Source
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.utils.autologging import without_autologging
 from skbayes.utils.texts import html_table
 
 # Position of a column that is inactive in a configuration; others are from 0 to 1.
@@ -249,7 +250,8 @@ def importance(
     forest = RandomForestRegressor(n_estimators, random_state=random_state)
     X = np.where(np.isnan(X), INACTIVE, X)
     # Weights change the random numbers of the forest, even equal ones.
-    forest.fit(X, y, sample_weight=weights if np.any(weights < 1.0) else None)
+    with without_autologging():
+        forest.fit(X, y, sample_weight=weights if np.any(weights < 1.0) else None)
     floor = -np.inf
     if top is not None:
         floor = float(np.quantile(forest.predict(X), 1 - top))

@@ -48,6 +48,7 @@ from skbayes.trial.objectives import GuidingMetric, Objective
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.plan import Plan, Stage
 from skbayes.trial.records import History
+from skbayes.utils.autologging import without_autologging
 from skbayes.utils.optional import warn_user
 
 
@@ -545,7 +546,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         for name in ("fold_estimators_", "oof_predictions_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self._set(chosen)
-        self._refit(plan, vars(self))
+        with without_autologging():
+            self._refit(plan, vars(self))
 
 
 def _print_advice(search: BaseBayesSearchCV) -> None:

@@ -34,6 +34,7 @@ from skbayes.trial.responses import (
     respond_and_vote,
     votes_of,
 )
+from skbayes.utils.autologging import without_autologging
 
 # Number of rows on which `predict` of the members is compared with their other outputs.
 N_CHECKED = 1000
@@ -105,7 +106,8 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
                 itertools.cycle(splits), self.estimators, by_member, strict=False
             )
         ]
-        return self._set_members(Parallel(n_jobs=self.n_jobs)(jobs), X, y)
+        with without_autologging():
+            return self._set_members(Parallel(n_jobs=self.n_jobs)(jobs), X, y)
 
     def _checked_weights(self) -> np.ndarray:
         """Return the weights of the members; ValueError if they cannot be used."""

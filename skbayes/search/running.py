@@ -87,7 +87,8 @@ class RunningSearch:
             if "mlflow" in sys.modules:
                 from skbayes.tracking.mlflow_runs import autologged
 
-                stack.enter_context(autologged(search, plan.X))
+                data = plan.X, plan.y, params.get("sample_weight")
+                stack.enter_context(autologged(search, *data))
             stack.enter_context(plan.tasks.fit())
             given = plan.settings["pre_dispatch"]
             # Processes that can be killed need threads only. Callbacks need workers.

@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from skbayes.utils.autologging import without_autologging
 from skbayes.utils.optional import import_optional, log_once
 
 _RNG_LOCK = threading.Lock()
@@ -263,7 +264,9 @@ def _train_by_scikit_learn(
     # These solvers do not accept long indices.
     indices, starts = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     with _RNG_LOCK:
-        model.fit(sparse.csr_matrix((X.data, indices, starts), shape=X.shape), labels)
+        rows = sparse.csr_matrix((X.data, indices, starts), shape=X.shape)
+        with without_autologging():
+            model.fit(rows, labels)
     weights = np.append(model.coef_, model.intercept_ / scaling)
     return Trained(weights, int(np.max(model.n_iter_)), True)
 

@@ -22,6 +22,7 @@ from skbayes.journal.reader import while_running
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.trial.records import Trial, TrialState
+from skbayes.utils.autologging import active_autologging, without_autologging
 from skbayes.utils.optional import import_optional, warn_user
 
 # Limits of all servers: characters of a value, and parameters of one call.
@@ -150,10 +151,10 @@ def _logged(mlflow: Any, run: Any) -> set[int]:
 
 
 @contextlib.contextmanager
-def autologged(search: BaseSearchCV, X: Any) -> Iterator[None]:
+def autologged(search: BaseSearchCV, X: Any, y: Any, weights: Any) -> Iterator[None]:
     """Log the search that is fitted here if ``mlflow.sklearn.autolog()`` is on."""
-    autologging = sys.modules.get("mlflow.utils.autologging_utils")
-    if autologging is None or not _is_on(autologging):
+    autologging = active_autologging()
+    if autologging is None:
         yield
         return
     mlflow: Any = sys.modules["mlflow"]
@@ -168,29 +169,29 @@ def autologged(search: BaseSearchCV, X: Any) -> Iterator[None]:
                 option("extra_tags", None) or {}
             )
             stack.enter_context(mlflow.start_run(tags=tags))
-        # For all threads, and for processes forked from this one. Fits in other
-        # processes are not logged, because MLflow is not imported there.
-        stack.enter_context(autologging.disable_autologging())
+        stack.enter_context(without_autologging())
         yield
         if active is not None and option("exclusive", False):
             return
         try:
             log_search(mlflow, search, max_trials=option("max_tuning_runs", 5))
+            # Training metrics, the confusion matrix and the diagram of the search.
+            client = autologging.MlflowAutologgingQueueingClient()
+            mlflow.sklearn.utils._log_estimator_content(
+                client,
+                search,
+                mlflow.active_run().info.run_id,
+                "training_",
+                *(X, y, weights),
+                pos_label=option("pos_label", None),
+            )
+            client.flush()
             if option("log_models", True):
                 _log_models(mlflow, search, X, option)
         except Exception as error:
             # A logging error must not affect the search.
             message = f"The search was not logged completely to MLflow: {error!r}"
             warn_user(message)
-
-
-def _is_on(autologging: Any) -> bool:
-    # `disable_autologging` cannot be nested: the inner block ends the outer one.
-    # Nothing is logged inside the fit of an object that MLflow logs, such as a
-    # pipeline.
-    off = getattr(autologging, "_AUTOLOGGING_GLOBALLY_DISABLED", False)
-    within = getattr(autologging, "_has_active_training_session", bool)()
-    return not (off or within or autologging.autologging_is_disabled("sklearn"))
 
 
 def _log_models(mlflow: Any, search: BaseSearchCV, X: Any, option: Any) -> None:

@@ -27,6 +27,12 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
+from skbayes.trial.rounds.outputs import (
+    StagedClassifier,
+    StagedEstimator,
+    StagedRegressor,
+    classifier_outputs,
+)
 from skbayes.utils.optional import warn_user
 
 # Maximum number of rows on which a metric is checked, except for more classes.
@@ -341,16 +347,12 @@ def _accepts(function: Any, n: int) -> bool:
 
 
 def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None:
-    """Evaluate named metrics on a dummy model; the keys of `names` are for messages.
+    """Evaluate named metrics on constant predictions; the keys are for messages.
 
     Other kinds of targets are not checked; their fits fail if the metric does not suit
     them.
     """
-    if is_classifier(estimator):
-        dummy = DummyClassifier(strategy="prior")
-    elif is_regressor(estimator):
-        dummy = DummyRegressor()
-    else:
+    if not (is_classifier(estimator) or is_regressor(estimator)):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -362,13 +364,32 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
                 _, first = np.unique(y, return_index=True)
                 y = y[np.union1d(first[:MAX_SAMPLE], np.arange(MAX_SAMPLE))]
             X = np.zeros((len(y), 1))
-            dummy.fit(X, y)
+            constant = _constant_model(is_classifier(estimator), X, y)
         except Exception:  # left to the estimator
             return
         for label, name in names.items():
             try:
-                get_scorer(name)(dummy, X, y)
+                get_scorer(name)(constant, X, y)
+            except AttributeError as error:
+                raise ValueError(
+                    f"{label} does not suit {type(estimator).__name__}: the metric "
+                    "requires probabilities or decision values, which regressors do "
+                    "not have."
+                ) from error
             except ValueError as error:
                 raise ValueError(
                     f"{label} does not suit the target y: {error}"
                 ) from error
+
+
+def _constant_model(classifies: bool, X: Any, y: np.ndarray) -> StagedEstimator:
+    """Return a model of the shares of the classes or of the mean, without a fit.
+
+    Autologging of MLflow would record the fit of a DummyClassifier.
+    """
+    if not classifies:
+        mean = np.full(len(y), np.mean(y))
+        return StagedRegressor(X, {"predict": lambda: mean})
+    classes, counts = np.unique(y, return_counts=True)
+    proba = np.tile(counts / len(y), (len(y), 1))
+    return StagedClassifier(X, classifier_outputs(classes, proba), classes)

@@ -195,6 +195,11 @@ def test_metrics_that_do_not_suit_the_target(target, scoring, complaint):
         check_data(_search(scoring=scoring)._values(), X, target)
 
 
+def test_metrics_of_probabilities_do_not_suit_a_regressor():
+    with pytest.raises(ValueError, match="'roc_auc' does not suit Ridge: the metric"):
+        check_data(_search(Ridge(), scoring="roc_auc")._values(), X, y > 0)
+
+
 @pytest.mark.parametrize(
     "estimator, target, scoring",
     [

@@ -1,19 +1,28 @@
 """Runs of MLflow, by a call and by autologging."""
 
+import contextlib
+import functools
 import math
 import sys
 import warnings
 
 import every_search
+import numpy as np
 import pytest
 from journal_samples import SPACE, fold, open_journal, record, trial_of
 from mlflow_double import Autologging, Mlflow
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
 
-from skbayes import BayesSearchCV, load_history
+from skbayes import BayesSearchCV, Optimizer, inspection, load_history
+from skbayes.benchmark import load_nmt
+from skbayes.defaults import default_space, models
 from skbayes.journal import reader
+from skbayes.results import OneStandardError, results_frame
+from skbayes.search import WeightedEnsembleClassifier
 from skbayes.tracking import log_to_mlflow
 from skbayes.trial import History, Trial
 
@@ -189,6 +198,8 @@ def test_a_search_is_one_run_and_its_fits_are_none(autolog):
     assert parent.data.metrics["best_cv_score"] == found.best_score_
     assert parent.data.tags["estimator_name"] == "BayesSearchCV"
     assert [name for name, _ in parent.models] == ["model", "best_estimator"]
+    assert parent.data.metrics["training_score"] == 1.0
+    assert parent.content == (X, y, None)
     assert parent.texts["cv_results.csv"].startswith("mean_fit_time,")
     children = autolog.children(parent)
     assert sorted(children) == [0, 1, 2]
@@ -201,12 +212,37 @@ def test_a_search_is_one_run_and_its_fits_are_none(autolog):
         assert child.tags["estimator_name"] == "Watched"
 
 
+@pytest.fixture
+def seen(autolog, monkeypatch):
+    """Return the names of scikit-learn's classes whose fits MLflow would log."""
+    names = []
+
+    def watched(fit):
+        @functools.wraps(fit)
+        def call(self, *args, **params):
+            if not autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED:
+                names.append(type(self).__name__)
+            return fit(self, *args, **params)
+
+        return call
+
+    for _, kind in all_estimators():
+        # Metrics fit these classes, and MLflow does not patch their modules.
+        if kind.__module__.split(".")[1] not in ("preprocessing", "model_selection"):
+            monkeypatch.setattr(kind, "fit", watched(kind.fit), raising=False)
+    return names
+
+
 @pytest.mark.parametrize("kind", every_search.SEARCHES)
-def test_every_search_is_logged(autolog, kind):
+def test_every_search_is_logged(autolog, seen, kind):
     autolog.autologging.options = {"log_models": False, "max_tuning_runs": None}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(?!The search was not logged)")
-        found = every_search.make(kind, n_iter=4).fit(*every_search.data(kind))
+        search = every_search.make(kind, n_iter=4, constraints={"accuracy": ">= 0.1"})
+        if kind is not every_search.ParetoSearchCV:
+            search.set_params(scoring="accuracy")
+        found = search.fit(*every_search.data(kind))
+    assert not seen
     (parent,) = autolog.parents
     assert parent.data.tags["skbayes.search"] == kind.__name__
     # There is no best score of several objectives.
@@ -287,3 +323,82 @@ def test_of_a_failed_trial_only_what_is_finite_is_logged(autolog):
     assert child.info.status == "FAILED" and child.data.tags["state"] == "failed"
     assert "mean_test_score" not in child.data.metrics
     assert "ValueError" in child.data.tags["error"]
+
+
+def test_training_metrics_have_the_weights_of_the_fit(autolog):
+    weights = np.ones(len(y))
+    BayesSearchCV(
+        DummyClassifier(), {"strategy": ["prior", "uniform"]}, n_iter=2, cv=2
+    ).fit(X, y, sample_weight=weights)
+    assert autolog.parents[0].content[2] is weights
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"},
+        {"scoring": "accuracy", "search_spaces": None},
+        {"scoring": "accuracy", "refit": False},
+        {"scoring": "accuracy", "refit": "ensemble"},
+        {"scoring": "accuracy", "refit": OneStandardError("max_depth")},
+        {"scoring": "accuracy", "return_folds": ["predict", "estimators"]},
+        {"scoring": "accuracy", "pruning": True, "verbose": 1},
+    ],
+    ids=str,
+)
+def test_a_fit_is_one_run_with_any_option(autolog, seen, options):
+    search = every_search.make(BayesSearchCV, n_iter=4, **options)
+    search.fit(X, y)
+    (parent,) = autolog.parents
+    assert set(parent.data.metrics) == {"best_cv_score", "training_score"}
+    assert len(autolog.children(parent)) == 4
+    assert not seen
+
+
+def _reads(found, data, path):
+    """Return calls of public functions that read a fitted search, by name."""
+    calls = {
+        name: functools.partial(getattr(inspection, name).from_search, found)
+        for name in inspection.__all__
+        if name.endswith("Display")
+    }
+    calls |= {
+        name: functools.partial(getattr(inspection, name), found)
+        for name in ("advice", "importance", "read_record")
+    }
+    calls |= {
+        "score": functools.partial(found.score, *data),
+        "predict": functools.partial(found.predict, data[0]),
+        "report": functools.partial(found.report, path),
+        "diagram": found._repr_html_,
+        "frame": functools.partial(results_frame, found.cv_results_),
+    }
+    if hasattr(found, "select"):
+        choice = found.refit if found.refit is not True else 0.1
+        calls["select"] = functools.partial(found.select, choice, *data)
+    return calls
+
+
+@pytest.mark.parametrize("kind", every_search.SEARCHES)
+@pytest.mark.filterwarnings("ignore")
+def test_what_reads_a_search_is_no_run(autolog, seen, kind, tmp_path):
+    found, data = every_search.fitted(kind), every_search.data(kind)
+    autolog.runs.clear()
+    for call in _reads(found, data, tmp_path / "report.html").values():
+        # A display may refuse the search.
+        with contextlib.suppress(ValueError):
+            call()
+    assert not seen and not autolog.runs
+
+
+def test_other_public_functions_are_no_runs(autolog, seen):
+    members = [DecisionTreeClassifier(max_depth=d) for d in (1, 2)]
+    WeightedEnsembleClassifier(members).fit(X, y).predict(X)
+    models(X, y)
+    default_space(members[0])
+    inspection.importance(load_nmt("ja-en"))
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for _ in range(12):
+        params = optimizer.ask()
+        optimizer.tell(params, params["x"])
+    assert not seen and not autolog.runs
