@@ -103,10 +103,10 @@ class EvaluationTask:
 class TaskTree:
     """Tasks of one `fit`, reported to callbacks in the same way as by GridSearchCV.
 
-    The tree is: fit → "search" → one "candidate-evaluation" per trial → one
-    "candidate-split-evaluation" per fit, and fit → "refit-with-best-params".
-    GridSearchCV has no tasks of trials. Each begin has an end, also after an exception.
-    In releases without callbacks, all methods have no effect.
+    The tree is: fit → "search" → one "candidate-split-evaluation" per fit, and fit →
+    "refit-with-best-params". The fit of split ``i`` of trial ``k`` has the number
+    ``k * n_splits + i``. Each begin has an end, also after an exception. In releases
+    without callbacks, all methods have no effect.
     """
 
     def __init__(self, search: BaseSearchCV, X: Any, y: Any, sample_weight: Any):
@@ -114,8 +114,9 @@ class TaskTree:
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._data = {"X": X, "y": y, "metadata": metadata}
         self._root: Any = None
-        self._trials: Any = None
-        self._begun: dict[int, Any] = {}
+        self._fits: Any = None
+        # Tasks of the fits, by number of the trial.
+        self._tasks: dict[int, list[EvaluationTask]] = {}
 
     @property
     def is_observed(self) -> bool:
@@ -134,50 +135,32 @@ class TaskTree:
             yield
 
     @contextlib.contextmanager
-    def searching(self, max_trials: float) -> Iterator[None]:
-        """Report the search, with infinite `max_trials` if there is no maximum."""
+    def searching(self, max_fits: float) -> Iterator[None]:
+        """Report the search, with infinite `max_fits` if there is no maximum."""
         if self._root is not None:
-            most = max_trials if np.isfinite(max_trials) else None
-            self._trials = self._root.subcontext(
+            most = max_fits if np.isfinite(max_fits) else None
+            self._fits = self._root.subcontext(
                 task_name="search", max_subtasks=most, sequential_subtasks=False
             )
-        with self._task(self._trials):
-            try:
-                yield
-            finally:
-                for context in self._begun.values():
-                    context.call_on_fit_task_end(estimator=self._search)
-                self._begun.clear()
+            # Set the attribute here instead of in the fits, which may run in threads.
+            self._fits._children_map = _Children()
+        with self._task(self._fits):
+            yield
 
-    def begin_trial(self, number: int, n_splits: int) -> list[EvaluationTask | None]:
-        """Report the beginning of a trial in the main thread; return tasks of fits."""
-        if self._trials is None:
-            return [None] * n_splits
-        trial = self._trials.subcontext(
-            task_name="candidate-evaluation",
-            task_id=number,
-            max_subtasks=n_splits,
-            sequential_subtasks=False,
-        )
-        # Set the attribute here instead of in the fits, which may run in threads.
-        trial._children_map = _Children()
-        self._begun[number] = trial
-        trial.call_on_fit_task_begin(estimator=self._search)
-        contexts = [
-            trial.subcontext(
-                task_name="candidate-split-evaluation", task_id=number * n_splits + i
-            )
-            for i in range(n_splits)
-        ]
-        return [EvaluationTask(self._search, context) for context in contexts]
-
-    def end_trial(self, trial: Any) -> bool:
-        """Report the end of a trial; return whether a callback requested to stop."""
-        context = self._begun.pop(trial.number, None)
-        if context is None:
-            return False
-        context.trial = trial
-        return bool(context.call_on_fit_task_end(estimator=self._search))
+    def fits_of_trial(self, number: int, n_splits: int) -> list[EvaluationTask]:
+        """Return the tasks of the fits of a trial; first called in the main thread."""
+        if number not in self._tasks:
+            self._tasks[number] = [
+                EvaluationTask(
+                    self._search,
+                    self._fits.subcontext(
+                        task_name="candidate-split-evaluation",
+                        task_id=number * n_splits + i,
+                    ),
+                )
+                for i in range(n_splits)
+            ]
+        return self._tasks[number]
 
     @contextlib.contextmanager
     def refitting(self, estimator: Any) -> Iterator[None]:

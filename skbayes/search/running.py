@@ -196,7 +196,7 @@ class RunningSearch:
             self._shared_results(trial_data) as X,
             make_backend(plan, make_job(plan, X), context) as backend,
             context.bounded_blas(),
-            plan.tasks.searching(n_planned),
+            plan.tasks.searching(n_planned * len(plan.splits)),
             TrialExecutor(context, n_points, len(plan.splits)) as executor,
             self._reporting(stages) as report,
         ):

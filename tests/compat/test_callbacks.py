@@ -52,3 +52,12 @@ def test_a_pickled_task_leads_to_its_ancestors_alone(task):
     assert search.parent.parent is None
     # The original is not changed.
     assert len(list(task._context.parent)) == 10
+
+
+def test_a_trial_that_is_prepared_again_keeps_its_tasks(task):
+    # If the timeout aborts all trials, one is recorded in place of the first.
+    tree = callbacks.TaskTree(task.search, X, y, None)
+    with tree.fit(), tree.searching(6):
+        first, second = (tree.fits_of_trial(number, 3) for number in (0, 1))
+        assert tree.fits_of_trial(0, 3) is first
+    assert [t._context.task_id for t in first + second] == list(range(6))

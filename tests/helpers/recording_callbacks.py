@@ -2,8 +2,6 @@
 
 from collections import defaultdict
 
-TRIAL = "candidate-evaluation"
-
 
 class Recorder:
     """Callback that records the arguments of its hooks in the process of the search."""
@@ -73,12 +71,3 @@ class PropagatedStopper(Stopper):
     def on_fit_task_end(self, estimator, context):
         merged = context.source_task_name or context.task_name
         return merged == "candidate-split-evaluation" and context.task_id == self.task
-
-
-class AtTrial(Stopper):
-    """Callback that stops the search after a trial, and at no other task."""
-
-    def on_fit_task_end(self, estimator, context):
-        if context.task_name == TRIAL:
-            return context.task_id == self.task
-        return context.task_name != "candidate-split-evaluation"

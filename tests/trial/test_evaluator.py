@@ -37,9 +37,6 @@ SPLITS = list(StratifiedKFold(3).split(X, y))
 class NoTasks:
     is_observed = False
 
-    def end_trial(self, number):
-        return False
-
 
 class Score:
     """Objective with one score."""

@@ -39,10 +39,6 @@ class Callbacks(Aspect):
     name = "callbacks"
     extras = {"stop_requested": bool}
 
-    def __init__(self, plan: Plan) -> None:
-        # Tasks of the folds, by number of the trial.
-        self._tasks: dict[int, list[compat.EvaluationTask | None]] = {}
-
     @classmethod
     def is_on(cls, plan: Plan) -> bool:
         """Return whether callbacks observe the search."""
@@ -58,19 +54,20 @@ class Callbacks(Aspect):
         Creating a task while another one is being pickled would modify a dict during
         the iteration.
         """
-        tasks = self.plan.tasks.begin_trial(evaluation.number, evaluation.n_folds)
-        self._tasks[evaluation.number] = tasks
+        self._tasks(evaluation)
 
     def for_fold(
         self, evaluation: Evaluation, index: int, earlier: Results
-    ) -> compat.EvaluationTask | None:
+    ) -> compat.EvaluationTask:
         """Return the task of a fit."""
-        return self._tasks[evaluation.number][index]
+        return self._tasks(evaluation)[index]
+
+    def _tasks(self, evaluation: Evaluation) -> list[compat.EvaluationTask]:
+        n_splits = len(self.plan.splits)
+        return self.plan.tasks.fits_of_trial(evaluation.number, n_splits)
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Report the end of the trial, and note whether a callback ends the search."""
-        del self._tasks[trial.number]
+        """Note whether a callback ends the search."""
         stop = any(fold.kept.get("stop_requested") for fold in trial.folds)
-        stop |= self.plan.tasks.end_trial(trial)
         extras = trial.extras | {"stop_requested": True}
         return replace(trial, extras=extras) if stop else trial
