@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class _FoldRounds(FoldAspect):
     """Scores of a fit after each round.
 
-    The part of a fold is a number of rounds below the limit of the search, if any.
+    The part of a fold is the limit of the rounds of its trial, and that of the fold.
     """
 
     def __init__(self, limits: RoundLimits) -> None:
@@ -43,8 +43,7 @@ class _FoldRounds(FoldAspect):
     @contextlib.contextmanager
     def around(self, call: FoldCall) -> Iterator[None]:
         """Observe the fit, and replace the scorer by the recorded scores."""
-        cap = call.fold.parts.get(self.name, self.limits.cap)
-        watched = WatchedFit(call, self.limits, cap)
+        watched = WatchedFit(call, self.limits, *call.fold.parts[self.name])
         call.state[self.name] = watched
         call.options["scorer"] = watched.scorer
         with wrapped_fit(call.estimator, watched.fit):
@@ -74,7 +73,8 @@ class _FoldRounds(FoldAspect):
         # A score that equals the error score has no name, unless it has a curve.
         last = {name: curve[-1] for name, curve in watched.curves[0].items()}
         result = replace(result, test_scores=result.test_scores or last)
-        return result.with_extras(max_rounds=self.limits.cap, **extras)
+        max_rounds, _ = call.fold.parts[self.name]
+        return result.with_extras(max_rounds=max_rounds, **extras)
 
 
 class EarlyStopping(Aspect):
@@ -106,7 +106,8 @@ class EarlyStopping(Aspect):
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that scores a fit after each round."""
-        return _FoldRounds(self.plan.notes[self.name])
+        # The search space may contain large objects.
+        return _FoldRounds(replace(self.plan.notes[self.name], spaces=None))
 
     def begin(self, evaluation: Evaluation) -> None:
         """Let folds depend on earlier ones if they run one after the other anyway."""
@@ -115,12 +116,16 @@ class EarlyStopping(Aspect):
 
     def for_fold(
         self, evaluation: Evaluation, index: int, earlier: Results
-    ) -> int | None:
+    ) -> tuple[int, int]:
         """Limit the rounds to the number of the shortest previous fold."""
+        limits: RoundLimits = self.plan.notes[self.name]
+        cap = limits.of(self.plan.estimator, evaluation.params)
         folds = [*earlier.values()]
         curves = guiding_curves(folds, self.plan.objective.guide)
         shortest = min(map(len, curves.values()), default=0)
-        return rounds_at(folds[next(iter(curves))], shortest - 1) if shortest else None
+        if not shortest:
+            return cap, cap
+        return cap, rounds_at(folds[next(iter(curves))], shortest - 1)
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Choose the number of rounds of the trial, and of each of its folds.

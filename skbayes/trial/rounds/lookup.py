@@ -13,7 +13,12 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes.space.dimensions import Integer, Real
-from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
+from skbayes.space.notation import (
+    Choice,
+    pairs_of,
+    parse_dimension,
+    with_sub_spaces,
+)
 from skbayes.trial.fast_metrics import name_of_metric
 from skbayes.trial.fold import configured
 from skbayes.trial.learning_curves import Guide
@@ -25,12 +30,51 @@ from skbayes.trial.rounds.boosters import BOOSTERS, Booster, base_of, replaced
 class RoundLimits:
     """Maximum number of rounds, and the metric by which a fit stops before it.
 
-    `metric` is the name in scikit-learn of the only metric, if it has one.
+    `metric` is the name in scikit-learn of the only metric, if it has one. The `cap`
+    applies to configurations for which the search space has no numbers of rounds:
+    `spaces` is the notation with these numbers, and `names` are their parameters.
     """
 
     cap: int
     guide: Guide = Guide()
     metric: str | None = None
+    spaces: Any = None
+    names: frozenset[str] = frozenset()
+
+    def of(self, estimator: Any, params: Mapping[str, Any]) -> int:
+        """Return the maximum number of rounds of a configuration."""
+        if self.spaces is None:
+            return self.cap
+        model, path = final_model(configured(estimator, params))
+        if (kind := booster_of(model)) is None:
+            return self.cap
+        name = full_name(path, kind.parameter(model))
+        return _limit_in(self.spaces, params, name, self.names) or self.cap
+
+
+def _limit_in(
+    notation: Any, params: Mapping[str, Any], name: str, removed: frozenset[str]
+) -> int | None:
+    """Return the largest value of `name` for a configuration; 0 if there is none.
+
+    The configuration lacks the `removed` parameters. None if it is not in the notation.
+    """
+    if isinstance(notation, list | tuple):
+        of_dicts = (_limit_in(part, params, name, removed) for part in notation)
+        return max((limit for limit in of_dicts if limit is not None), default=None)
+    if not isinstance(notation, Mapping) or notation.keys() - removed - params.keys():
+        return None
+    limits: list[int | None] = [_largest(notation.get(name))]
+    for key in notation.keys() - removed:
+        values = parse_dimension(notation[key], key)
+        options = values.dimension if isinstance(values, Choice) else values
+        if not options.contains(params[key]):
+            return None
+        if isinstance(values, Choice):
+            (place,) = values.dimension.place(options.encode([params[key]]))
+            sub_space = values.sub_spaces[place]
+            limits.append(_limit_in(sub_space, params, name, removed))
+    return None if None in limits else max(filter(None, limits), default=0)
 
 
 # Maximum number of rounds if neither the parameter nor the search space has one.
@@ -133,17 +177,17 @@ def take_rounds_out(
                 f"{type(model).__name__} may predict with another number of rounds. "
                 "early_stopping replaces it."
             )
-    removed: list[Any] = []
-    spaces = _without(spaces, names, path, removed)
-    if not spaces:
+    kept = _without(spaces, names, path)
+    if not kept:
         raise ValueError(
             f"early_stopping={rounds!r} removes {', '.join(sorted(names))} from "
             "search_spaces, "
             "which has no other parameter."
         )
-    cap = _largest(removed) or DEFAULT_CAP if rounds == "auto" else int(rounds)
     metric = name_of_metric(settings["scoring"], None, is_classifier(estimator))
-    return spaces, RoundLimits(cap, guide, metric)
+    if rounds != "auto":
+        return kept, RoundLimits(int(rounds), guide, metric)
+    return kept, RoundLimits(DEFAULT_CAP, guide, metric, spaces, frozenset(names))
 
 
 def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
@@ -196,21 +240,17 @@ def _largest(value: Any) -> int:
     return int(value) if is_number and not isinstance(value, bool) else 0
 
 
-def _without(notation: Any, names: set[str], path: str, removed: list[Any]) -> Any:
-    """Return a notation without some names, except in models without rounds.
-
-    The values of these names are added to `removed`.
-    """
+def _without(notation: Any, names: set[str], path: str) -> Any:
+    """Return a notation without some names, except in models without rounds."""
 
     def below(key: str, option: Any, sub: Any) -> Any:
         keeps_names = key == path and booster_of(option) is None
-        return sub if keeps_names else _without(sub, names, path, removed)
+        return sub if keeps_names else _without(sub, names, path)
 
     if isinstance(notation, list | tuple):
-        return [_without(part, names, path, removed) for part in notation]
+        return [_without(part, names, path) for part in notation]
     if not isinstance(notation, Mapping):
         return notation
-    removed += [value for key, value in notation.items() if key in names]
     kept = {
         key: with_sub_spaces(value, partial(below, key))
         for key, value in notation.items()

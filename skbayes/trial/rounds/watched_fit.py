@@ -25,15 +25,17 @@ ScoredRows = tuple[Any, Any, dict[str, Any]]
 class WatchedFit:
     """Fit of a fold that is scored after each round of the `grid`, up to the `cap`.
 
-    The fit stops if the guiding metric does not improve, unless its name is not known
-    yet. The `curves` are scores by metric of the test rows and, if they are
-    scored, of the training rows; `outcome_curves` are outcomes of other aspects. There
-    are none if the estimator has no rounds. `seconds` is the time of predictions and
-    scores.
+    The grid of the trial ends at `max_rounds`, the cap or more. The fit stops if the
+    guiding metric does not improve, unless its name is not known yet. The `curves` are
+    scores by metric of the test rows and, if they are scored, of the training rows;
+    `outcome_curves` are outcomes of other aspects. There are none if the estimator has
+    no rounds. `seconds` is the time of predictions and scores.
     """
 
-    def __init__(self, call: FoldCall, limits: RoundLimits, cap: int) -> None:
-        self._full_grid, self.grid = round_grid(limits.cap), round_grid(cap)
+    def __init__(
+        self, call: FoldCall, limits: RoundLimits, max_rounds: int, cap: int
+    ) -> None:
+        self._full_grid, self.grid = round_grid(max_rounds), round_grid(cap)
         self._call, self._limits = call, limits
         self._asked = frozenset(self.grid.tolist())
         self._scorer = call.job.options["scorer"]

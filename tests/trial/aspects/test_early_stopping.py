@@ -33,7 +33,7 @@ from skbayes import (
 from skbayes.results import known_results
 from skbayes.space import Choice, Integer, Space
 from skbayes.trial.records import TrialState
-from skbayes.trial.rounds import watched_fit
+from skbayes.trial.rounds import lookup, watched_fit
 
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[::5, :6], Y[::5]
@@ -187,6 +187,51 @@ def test_the_largest_value_of_each_notation_is_the_limit(values):
     fitted = search(spaces=spaces, early_stopping="auto", n_iter=1).fit(X, Y)
     assert fitted.trials_[0].folds[0].extras["max_rounds"] == 12
     assert [list(space) for space in fitted.search_spaces_] == [["learning_rate"]]
+
+
+HIST, PLAIN = boosting(), GradientBoostingClassifier(random_state=0, max_depth=1)
+DEEP = clone(HIST).set_params(max_depth=1)
+SIZE = {"last__min_samples_leaf": [5, 9]}
+FEW, SOME = {"last__max_iter": [2, 4], **SIZE}, {"last__n_estimators": (3, 6)}
+
+
+@pytest.mark.parametrize(
+    "spaces, limits",
+    [
+        ({"last": Choice([(HIST, FEW), (PLAIN, SOME)])}, {HIST: 4, PLAIN: 6}),
+        ([{"last": [HIST], **FEW}, {"last": [PLAIN], **SOME}], {HIST: 4, PLAIN: 6}),
+        ({"last": [HIST, PLAIN], **FEW, **SOME}, {HIST: 4, PLAIN: 6}),
+        # Without an entry, the limit is the default one.
+        ({"last": Choice([(HIST, FEW), (PLAIN, SIZE)])}, {HIST: 4, PLAIN: 8}),
+        ([{"last": [HIST], **FEW}, {"last": [DEEP], **SIZE}], {HIST: 4, DEEP: 8}),
+        (
+            {
+                "last": Choice(
+                    [
+                        (HIST, [SIZE, {**FEW, "last__l2_regularization": (0.1, 1.0)}]),
+                        (DEEP, {**SIZE, "last__max_iter": Integer(1, 5)}),
+                    ]
+                )
+            },
+            {HIST: {4, 8}, DEEP: 5},
+        ),
+    ],
+)
+def test_each_model_has_its_own_limit(spaces, limits, monkeypatch):
+    monkeypatch.setattr(lookup, "DEFAULT_CAP", 8)
+    given = {"n_iter": 8, "initial_points": None, "early_stopping": "auto"}
+    model = Pipeline([("last", PLAIN)])
+    fitted = search(model, spaces, surrogate="random", **given).fit(X, Y)
+    reached = {
+        model: {
+            trial.folds[0].extras["max_rounds"]
+            for trial in fitted.trials_
+            if repr(trial.params["last"]) == repr(model)
+        }
+        for model in limits
+    }
+    expected = {m: n if isinstance(n, set) else {n} for m, n in limits.items()}
+    assert reached == expected
 
 
 def test_the_number_of_rounds_is_taken_out_of_the_default_space():
