@@ -294,6 +294,12 @@ def _columns_of(space: Space, params: Any) -> list[tuple[int, ...]]:
             raise ValueError(
                 f"params: {names[0]!r} and {names[1]!r} never occur together."
             )
+        for name, places in zip(names, known, strict=True):
+            if any(scale_of(columns[j].dimension) == "options" for j in places):
+                raise ValueError(
+                    f"params: a pair needs ranges or lists of numbers, and {name!r} "
+                    "has other options."
+                )
         panels += together
     return panels
 

@@ -59,32 +59,26 @@ class Importance:
         Share that each hyper-parameter explains alone.
     pairs : dict of tuple to float
         Share that each pair explains beyond the shares of its two hyper-parameters.
-    single_sd, pairs_sd : dict
-        Standard deviations between the trees of the forest.
     """
 
     single: dict[str, float]
     pairs: dict[tuple[str, str], float]
-    single_sd: dict[str, float]
-    pairs_sd: dict[tuple[str, str], float]
 
     @property
-    def _table(self) -> list[tuple[str, float, float]]:
-        """Name, share and standard deviation of the hyper-parameters, then of pairs."""
-        singles = [(n, part, self.single_sd[n]) for n, part in self.single.items()]
-        pairs = [(p, part, self.pairs_sd[p]) for p, part in self.pairs.items()]
-        return singles + [(" × ".join(pair), part, sd) for pair, part, sd in pairs]
+    def _table(self) -> list[tuple[str, str]]:
+        """Names and shares of the hyper-parameters, then of pairs."""
+        pairs = {" × ".join(pair): part for pair, part in self.pairs.items()}
+        return [
+            (n, f"{part:.1%}") for n, part in [*self.single.items(), *pairs.items()]
+        ]
 
     def __repr__(self) -> str:
-        width = max((len(name) for name, *_ in self._table), default=0)
-        lines = [f"{name:{width}}  {part:6.1%}" for name, part, _ in self._table]
+        width = max((len(name) for name, _ in self._table), default=0)
+        lines = [f"{name:{width}}  {part:>6}" for name, part in self._table]
         return "\n".join(lines) or "No hyper-parameters"
 
     def _repr_html_(self) -> str:
-        return html_table(
-            "Share of the variance of the score, ± standard deviation between trees",
-            [(name, f"{part:.1%}", f"± {sd:.1%}") for name, part, sd in self._table],
-        )
+        return html_table("Share of the variance of the score", self._table)
 
 
 # -- one tree -------------------------------------------------------------------------
@@ -272,16 +266,13 @@ def _average(
     trees = trees or [(1.0, np.zeros(D), np.zeros((D, D)))]
     singles = np.array([single / total for total, single, _ in trees])
     pairs = np.array([pair / total for total, _, pair in trees])
-    means, sds = singles.mean(axis=0).tolist(), singles.std(axis=0).tolist()
-    pair_means, pair_sds = pairs.mean(axis=0), pairs.std(axis=0)
-    order = np.argsort(-singles.mean(axis=0), kind="stable")
+    means, pair_means = singles.mean(axis=0), pairs.mean(axis=0)
+    order = np.argsort(-means, kind="stable")
     strongest = sorted(combinations(range(D), 2), key=lambda de: -pair_means[de])
     chosen = {(labels[d], labels[e]): (d, e) for d, e in strongest[:n_pairs]}
     return Importance(
-        single={labels[d]: means[d] for d in order},
+        single={labels[d]: float(means[d]) for d in order},
         pairs={names: float(pair_means[de]) for names, de in chosen.items()},
-        single_sd={labels[d]: sds[d] for d in order},
-        pairs_sd={names: float(pair_sds[de]) for names, de in chosen.items()},
     )
 
 
@@ -334,8 +325,8 @@ class ImportanceDisplay(_Display):
     """Share of the variance of the score that each hyper-parameter explains.
 
     Each hyper-parameter has a bar. Hatched bars are the shares that pairs explain
-    beyond their two hyper-parameters. The whiskers are standard deviations between the
-    trees of a forest. The shares are computed by :func:`skbayes.inspection.importance`.
+    beyond their two hyper-parameters. The shares are computed by
+    :func:`skbayes.inspection.importance`.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display.
 
@@ -352,8 +343,6 @@ class ImportanceDisplay(_Display):
         Bars of single hyper-parameters, the most important first.
     pair_bars_ : matplotlib BarContainer or None
         Bars of pairs.
-    whiskers_ : matplotlib ErrorbarContainer
-        Whiskers of all bars.
 
     See Also
     --------
@@ -400,8 +389,8 @@ class ImportanceDisplay(_Display):
         %(Returns)s
         """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
-        if np.sum(record.comparable) < 2:
-            return cls(Importance({}, {}, {}, {})).plot(ax)
+        if np.sum(record.scored) < 2:
+            return cls(Importance({}, {})).plot(ax)
         found = importance(record, top=top, n_pairs=n_pairs)
         return cls(found).plot(ax, **options)
 
@@ -419,9 +408,7 @@ class ImportanceDisplay(_Display):
         found, names = self.importance, list(self.importance.single)[:N_SHOWN]
         pairs, n_single = list(found.pairs), len(names)
         n = n_single + len(pairs)
-        rows = [(found.single[name], found.single_sd[name]) for name in names]
-        rows += [(found.pairs[pair], found.pairs_sd[pair]) for pair in pairs]
-        parts, sds = np.array(rows).reshape(n, 2).T
+        parts = [found.single[name] for name in names] + [*found.pairs.values()]
         ax = get_axes(ax, figsize=(6.0, 1.1 + 0.28 * max(n, 3)))
         if not n:
             base.annotate_empty(ax, "fewer than two trials have a score")
@@ -434,11 +421,6 @@ class ImportanceDisplay(_Display):
             bars |= {"hatch": "////", "label": "interaction"}
             self.pair_bars_ = ax.barh(y[n_single:], parts[n_single:], **bars)
             ax.legend(loc="lower right", fontsize="small")
-        # Shares are between 0 and 1.
-        reach = np.array([np.minimum(sds, parts), np.minimum(sds, 1.0 - parts)])
-        line: dict[str, Any] = {"ecolor": shades.foreground, "elinewidth": 1.0}
-        line |= {"capsize": 2, "fmt": "none"}
-        self.whiskers_ = ax.errorbar(parts, y, xerr=reach, **line)
         labels = [name_label(name, 34) for name in names]
         labels += [" × ".join(name_label(name, 20) for name in pair) for pair in pairs]
         ax.set_yticks(y, labels)

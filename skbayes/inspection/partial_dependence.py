@@ -36,9 +36,6 @@ FEWEST_FOR_CONTOURS = 5
 # Number of letters that fit below a panel.
 ROOM = 24
 
-# Maximum number of tiles with numbers.
-MOST_WRITTEN = 42
-
 
 @dataclass(eq=False, repr=False)
 class PartialDependenceDisplay(_Display):
@@ -157,9 +154,10 @@ class PartialDependenceDisplay(_Display):
         ----------
         %(search)s
         params : list of str or tuple of (str, str), default=None
-            Names of hyper-parameters for lines, and pairs of names for contours. By
-            default, all hyper-parameters with more than one value. If there are more
-            than 12, the 12 whose mean varies most are shown.
+            Names of hyper-parameters for lines, and pairs of names for contours. Both
+            hyper-parameters of a pair are ranges or lists of numbers. By default, all
+            hyper-parameters with more than one value. If there are more than 12, the 12
+            whose mean varies most are shown.
         %(search_spaces)s
         %(metric)s
         surrogate : str or object, default=None
@@ -236,15 +234,11 @@ class PartialDependenceDisplay(_Display):
         x, y = dependence.coordinates(0), dependence.coordinates(1)
         colors = base.score_colors(base.tones(ax).dark, self.sign)
         label = f"mean {score_name(self.label)}"
-        smooth = "options" not in dependence.scales
-        if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
+        if min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
             drawn = ax.contourf(x, y, dependence.mean.T, levels=10, cmap=colors)
             label += _draw_sd(ax, x, y, dependence.sd.T)
         else:
-            edges = map(_edges, (x, y), dependence.scales)
-            drawn = ax.pcolormesh(*edges, dependence.mean.T, cmap=colors)
-            if dependence.mean.size <= MOST_WRITTEN:
-                _write(ax, dependence, drawn)
+            drawn = ax.pcolormesh(x, y, dependence.mean.T, cmap=colors)
         _describe(ax.xaxis, dependence, 0)
         _describe(ax.yaxis, dependence, 1)
         _mark_trials(ax, dependence)
@@ -258,8 +252,7 @@ def _describe(axis: Any, dependence: Dependence, which: int) -> None:
         axis._set_axes_scale("log")
     elif dependence.scales[which] == "options":
         ticks, labels = option_ticks(list(dependence.values[which]))
-        room = ROOM if len(dependence.names) == 1 else ROOM // 2
-        turned = turn_if_crowded(labels, room) if axis.axis_name == "x" else {}
+        turned = turn_if_crowded(labels, ROOM) if axis.axis_name == "x" else {}
         axis.set_ticks(ticks, labels, **turned)
 
 
@@ -334,39 +327,8 @@ def _draw_sd(ax: Any, x: FloatArray, y: FloatArray, sd: FloatArray) -> str:
 
 
 def _mark_trials(ax: Any, dependence: Dependence) -> None:
-    tried, scales = dependence.tried, dependence.scales
-    if scales == ("options", "options"):
-        # The numbers are in the middle of the tiles.
-        x, y = (tried - [0.33, 0.3]).T
-    else:
-        x, y = (_spread(tried[:, i], scales[i]) for i in (0, 1))
-        points = {"color": "white", "markersize": 4, "markeredgecolor": "black"}
-        ax.plot(x, y, "o", zorder=3, **points)
+    points = {"color": "white", "markersize": 4, "markeredgecolor": "black"}
+    ax.plot(*dependence.tried.T, "o", zorder=3, **points)
     if dependence.best is not None:
         kwargs = base.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
-        ax.plot(x[dependence.best], y[dependence.best], **kwargs)
-
-
-def _edges(centers: FloatArray, scale: str) -> FloatArray:
-    """Return the borders of the tiles around some values."""
-    c = np.log(centers) if scale == "log" else centers
-    middles = (c[1:] + c[:-1]) / 2.0
-    if len(c) == 1:
-        edges = c[0] + np.array([-0.5, 0.5])
-    else:
-        edges = np.array([2 * c[0] - middles[0], *middles, 2 * c[-1] - middles[-1]])
-    return np.exp(edges) if scale == "log" else edges
-
-
-def _write(ax: Any, dependence: Dependence, tiles: Any) -> None:
-    """Write mean, uncertainty, and number of trials into each tile."""
-    mean, sd = dependence.mean, dependence.sd
-    xs, ys = dependence.coordinates(0), dependence.coordinates(1)
-    place = {"ha": "center", "va": "center", "fontsize": "x-small"}
-    for i, j in np.argwhere(np.isfinite(mean)):
-        text = f"{mean[i, j]:.3g}\n±{N_SD * sd[i, j]:.1g}"
-        if dependence.scales == ("options", "options"):
-            n = int(np.sum(np.all(dependence.tried == (xs[i], ys[j]), axis=1)))
-            text += f"\n{n} trial{'s' * (n != 1)}"
-        dark = np.mean(tiles.to_rgba(mean[i, j])[:3]) < 0.5
-        ax.text(xs[i], ys[j], text, color="white" if dark else "black", **place)
+        ax.plot(*dependence.tried[dependence.best], **kwargs)

@@ -21,7 +21,7 @@ from skbayes.inspection.dependence import (
 from skbayes.space import Choice, Space
 from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.base import winsorize_low
-from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}
 TREE = {
@@ -123,12 +123,12 @@ def test_only_configurations_in_which_the_parameter_exists_count():
         assert a.mean[i] == pytest.approx(expected)
 
 
-def test_cells_that_cannot_be_are_empty():
+def test_pairs_that_have_no_plot_are_refused():
     model = score_model(history_of(TREE, 12), search_spaces=TREE)
-    (pair,) = dependences(model, [("kind", "c")])
-    assert np.isfinite(pair.mean[0]).all() and np.isnan(pair.mean[1:]).all()
     with pytest.raises(ValueError, match="'c' and 'd' never occur"):
         dependences(model, [("c", "d")])
+    with pytest.raises(ValueError, match="params: a pair needs ranges .*'kind' has"):
+        dependences(model, [("kind", "c")])
 
 
 def test_a_constraint_is_kept():
@@ -232,7 +232,7 @@ def test_a_space_with_conditions_must_be_given():
 def test_failures_count_as_the_worst_and_smaller_samples_do_not_count():
     trials = [trial(i, {"a": a}, float(a)) for i, a in enumerate([1, 2, 3, 4])]
     trials.append(trial(4, {"a": 5}, np.nan, state="failed"))
-    trials.append(trial(5, {"a": 5}, 99.0, train_fraction=0.5))
+    trials.append(trial(5, {"a": 5}, 99.0, fidelity=Fidelity(0, 0.5)))
     model = score_model(History(trials), search_spaces={"a": [1, 2, 3, 4, 5]})
     assert len(model.params) == 5
     (one,) = dependences(model, ["a"])
@@ -300,21 +300,20 @@ def test_one_trial_is_enough_and_none_is_not():
 def test_artists_hold_the_numbers(searches):
     display = PartialDependenceDisplay.from_search(
         searches["gp"],
-        ["var_smoothing", "priors", ("var_smoothing", "priors")],
+        ["var_smoothing", "priors"],
         resolution=6,
     )
-    line, options, pair = display.dependences
-    assert len(line.mean) == len(pair.mean) == 6
+    line, options = display.dependences
+    assert len(line.mean) == 6 and len(options.mean) == 2
     np.testing.assert_allclose(display.lines_[0].get_ydata(), line.mean)
     np.testing.assert_allclose(display.lines_[0].get_xdata(), line.values[0])
     assert display.axes_[0].get_xscale() == "log"
     top = display.bands_[0].get_paths()[0].vertices[:, 1].max()
     assert top == pytest.approx(np.max(line.mean + 2 * line.sd))
     np.testing.assert_allclose(display.lines_[1].get_xdata(), [0, 1])
-    tiles = np.ravel(display.contours_[2].get_array())
-    np.testing.assert_allclose(tiles, pair.mean.T.ravel())
-    assert display.lines_[2] is None and display.ax_.figure is display.figure_
-    _, given = plt.subplots(1, 3)
+    assert display.contours_ == [None, None]
+    assert display.ax_.figure is display.figure_
+    _, given = plt.subplots(1, 2)
     assert list(display.plot(ax=given).axes_) == list(given)
 
 
@@ -325,7 +324,13 @@ def test_smooth_pairs_are_contours():
         history, [("x", "y")], search_spaces=space, resolution=8
     )
     assert type(display.contours_[0]).__name__ == "QuadContourSet"
-    assert display.ax_.get_yscale() == "log"
+    assert display.lines_ == [None] and display.ax_.get_yscale() == "log"
+    # Few values are shown as tiles.
+    display = PartialDependenceDisplay.from_history(
+        history, [("x", "y")], search_spaces=space, resolution=3
+    )
+    tiles = np.ravel(display.contours_[0].get_array())
+    np.testing.assert_allclose(tiles, display.dependences[0].mean.T.ravel())
 
 
 def test_many_parameters_show_those_that_matter():
