@@ -192,6 +192,14 @@ def kill_workers(backend: Any) -> None:
         get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
 
 
+def end_workers(backend: Any) -> None:
+    """End the processes that all calls share, whose tasks then raise an error."""
+    if shares_processes(backend):
+        executor = get_reusable_executor(reuse=True)
+        for process in list(getattr(executor, "_processes", {}).values()):
+            process.terminate()
+
+
 def guard_folder(path: str) -> None:
     """Request the removal of a folder in case this process is killed."""
     resource_tracker.register(path, "folder")

@@ -292,6 +292,10 @@ class TrialExecutor:
             thread.join()
         self._around.close()
 
+    def end_workers(self) -> None:
+        """Kill the workers if they are processes of joblib."""
+        workers.end_workers(self._context.backend)
+
     @property
     def under_way(self) -> list[int]:
         """Numbers of the tasks that have started and were not returned."""

@@ -41,6 +41,10 @@ MAX_DEATHS = 2
 # so many times the median duration of trials, and at least for so many seconds.
 PATIENCE, LEAST_PATIENCE = 3.0, 2.0
 
+# Seconds after the deadline in which fits are aborted. Workers that do not answer until
+# then, because they import a module, are killed.
+LONGEST_ABORT = 2.0
+
 
 class StopReason:
     """Values of `stop_reason_` that are not from stoppers."""
@@ -125,7 +129,7 @@ class Scheduler:
             except SearchTimeout:
                 self._reason = StopReason.TIMEOUT
                 on_interrupt()
-                self._drain()
+                self._drain(LONGEST_ABORT)
         except KeyboardInterrupt:
             self._interrupt()
         except Exception:
@@ -402,11 +406,18 @@ class Scheduler:
         self._evaluations.pop(number, None)
         self.optimizer.forget(configuration)
 
-    def _drain(self) -> None:
-        """Let running fits end; store the finished trials, remove the others."""
+    def _drain(self, seconds: float = math.inf) -> None:
+        """Let running fits end; store the finished trials, remove the others.
+
+        After some seconds without a result, workers of joblib are killed.
+        """
         self.executor.drop()
         while self.executor.under_way:
-            for number, future in self.executor.finished().items():
+            futures = self.executor.finished(seconds)
+            if not futures:
+                self.executor.end_workers()
+                seconds = math.inf
+            for number, future in futures.items():
                 if future.exception() is not None:
                     continue
                 try:

@@ -10,7 +10,6 @@ import contextlib
 import multiprocessing
 import os
 import pickle
-import signal
 import sys
 import threading
 import time
@@ -30,13 +29,10 @@ from skbayes.trial.backend import DataHandle
 from skbayes.trial.fold import raised_result, run_folds
 from skbayes.trial.records import FoldResult
 from skbayes.utils.blas import blas_threads, set_blas_threads
-from skbayes.utils.process_tree import data_size, die_with_parent, end_group, is_running
+from skbayes.utils.process_tree import WATCH_INTERVAL, data_size, is_running
 
 # Sent at the start of a fit.
 BEGUN = b"begun"
-
-# Seconds between checks whether this process is still needed.
-WATCH_INTERVAL = 0.2
 
 # Idle seconds after which the process exits, if the end of a search is not visible.
 IDLE_SECONDS = 10.0
@@ -161,13 +157,12 @@ class _Server:
         return not gone
 
 
-def serve(connection: Connection, parent: int, search: int) -> None:
+def serve(connection: Connection, search: int) -> None:
     """Answer requests until the parent process or the search ends."""
-    die_with_parent(parent)
     process = multiprocessing.current_process()
     process.name = "skbayes-fit"
     server = _Server(connection)
-    threading.Thread(target=_watch, args=(server, parent, search), daemon=True).start()
+    threading.Thread(target=_watch, args=(server, search), daemon=True).start()
     try:
         while True:
             server.idle_since = time.monotonic()
@@ -180,19 +175,15 @@ def serve(connection: Connection, parent: int, search: int) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
-        end_group()
+        os._exit(1)  # its guard ends what the fits have started
 
 
-def _watch(server: _Server, parent: int, search: int) -> None:
-    """End this process and all processes that its fits started, if not needed."""
-    while server.is_needed():
+def _watch(server: _Server, search: int) -> None:
+    """End this process if it is not needed."""
+    # Workers of joblib outlive a killed search by minutes.
+    while server.is_needed() and is_running(search):
         time.sleep(WATCH_INTERVAL)
-        if hasattr(signal, "SIGKILL") and os.getppid() != parent:
-            break
-        # Workers of joblib outlive a killed search by minutes.
-        if not is_running(search):
-            break
-    end_group()
+    os._exit(1)
 
 
 def _limit_data(n_bytes: int) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import functools
 import json
-import math
 import multiprocessing
 import os
 import pickle
@@ -34,7 +33,7 @@ from skbayes.trial.limits import AbortReason, FitLimits
 from skbayes.trial.options import memory_text
 from skbayes.trial.records import FoldResult, FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
-from skbayes.utils.process_tree import TreeMemory, end_tree, is_running
+from skbayes.utils.process_tree import TreeMemory, end_tree, is_running, worker_of
 
 # Seconds between checks of the memory of a fit and of the state of the search.
 PATIENCE = 0.05
@@ -43,16 +42,23 @@ PATIENCE = 0.05
 # before the process is replaced.
 MAX_LOST = 0.2
 
+# Seconds to wait for the end of a process that has closed its connection.
+LONGEST_END = 2.0
+
 # Maximum number of starts of a process that ends before its fit begins.
 N_STARTS = 3
 
+# The guard is forked before the imports of libraries that start threads.
 _PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
+from skbayes.utils.process_tree import continue_guarded
+number, parent, search = map(int, sys.argv[2:])
+continue_guarded(parent, search, number)
 from multiprocessing import connection
 from skbayes.trial.fit_process import serve
 kind = getattr(connection, "PipeConnection", connection.Connection)
-serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
+serve(kind(number), search)
 """
 
 
@@ -130,9 +136,14 @@ class KillableBackend(Backend):
         """Start processes; ValueError if the inputs exceed the memory limit."""
         if self._runs_in_backend or not self.is_local:
             return
-        begin, limits, fit = time.perf_counter(), self._limits, self._limited_fit()
+        begin, limits = time.perf_counter(), self._limits
+        if limits.timeout is not None:
+            # The timeout begins after the start, at most one second of which is free.
+            deadline = time.monotonic() + limits.timeout + 1.0
+            self._limits = dataclasses.replace(limits, deadline=deadline)
+        fit = self._limited_fit()
         fits = [fit] * self.n_workers
-        started: list[tuple[FoldResult | None, int]] | None = []
+        started: list[tuple[FoldResult | None, int]] = []
 
         def start_all(parallel: Any) -> list[tuple[FoldResult | None, int]]:
             with ThreadPoolExecutor(self.n_workers) as pool:
@@ -140,9 +151,7 @@ class KillableBackend(Backend):
 
         try:
             if self.is_here and self.n_workers > 1:
-                # Also for a short timeout, which begins after the start.
-                most = math.inf if limits.timeout is None else limits.timeout + 1.0
-                started = executor.warm_up(start_all, most)
+                started = executor.warm_up(start_all)
             elif self.is_here or limits.trial_memory is not None:
                 started = [start_server(fit)]
         except OSError as error:  # such as in a browser, which has no processes
@@ -152,7 +161,9 @@ class KillableBackend(Backend):
                     f"started: {error}."
                 ) from error
             return self._run_in_backend(error)
-        for result, size in started or ():
+        for result, size in started:
+            if result is not None and "reason" in result.kept:
+                break  # the timeout is over
             if result is not None:
                 return self._run_in_backend(result.kept["exception"])
             if limits.trial_memory is not None and size >= limits.trial_memory:
@@ -239,6 +250,11 @@ class FitServer:
                 self._messages.put(self._connection.recv_bytes())
         self._messages.put(None)
 
+    def _send(self, content: bytes) -> None:
+        # If this fails, the process has ended, and so have its messages.
+        with contextlib.suppress(Exception):
+            self._connection.send_bytes(content)
+
     def run(self, fit: LimitedFit) -> FoldResult | None:
         """Run a fit; return its result, None if it has no fold and the job is loaded.
 
@@ -262,7 +278,8 @@ class FitServer:
         if result is None:
             self.data_key = handle.key
             if memory is not None:
-                self._memory = TreeMemory(self._process.pid, handle.n_shared)
+                worker = worker_of(self._process.pid)
+                self._memory = TreeMemory(worker, handle.n_shared)
                 self.first_size = self._memory.size()
         return result
 
@@ -272,11 +289,9 @@ class FitServer:
         if self._fit.environment:
             # It determines the number, which can change here during a proposal.
             settings = dataclasses.replace(settings, blas_threads=None)
-        request = FitRequest(fold, settings, *load)
-        try:
-            self._connection.send_bytes(pickle.dumps(request))
-        except OSError as error:
-            raise EOFError from error
+        content = pickle.dumps(FitRequest(fold, settings, *load))
+        # A process that does not read blocks the thread that sends, but no other one.
+        threading.Thread(target=self._send, args=(content,), daemon=True).start()
         message = self._message()
         if isinstance(message, AbortReason):
             return self._aborted(message, 0.0)
@@ -341,7 +356,7 @@ class FitServer:
     def _death_text(self) -> str:
         """Return how the process ended, if it was not killed by this process."""
         try:
-            code = self._process.wait(PATIENCE)
+            code = self._process.wait(LONGEST_END)
         except subprocess.TimeoutExpired:
             return "The fit closed the connection of its process."
         how = f"exit code {code}"
@@ -456,7 +471,8 @@ def start_server(fit: LimitedFit) -> tuple[FoldResult | None, int]:
             f"trial_limits: a process for the fits was started {N_STARTS} times, "
             "and ended each time before the first fit."
         )
-    _SERVERS.put_back(server)
+    if result is None or "reason" not in result.kept:
+        _SERVERS.put_back(server)
     return result, server.first_size
 
 

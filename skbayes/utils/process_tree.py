@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import zlib
-from typing import Any
+from typing import Any, NoReturn
 
 from skbayes.utils.optional import import_optional
 
@@ -22,8 +22,15 @@ PR_SET_CHILD_SUBREAPER = 36
 # Constants of Windows.
 SYNCHRONIZE, WAIT_TIMEOUT, ERROR_ACCESS_DENIED = 0x100000, 258, 5
 
-# Maximum number of searches for children that were started during the termination.
-N_ROUNDS = 20
+# Maximum number of searches for children that were started during the termination, and
+# the seconds between two of them.
+N_ROUNDS, PAUSE = 20, 0.01
+
+# Seconds between two checks of a guard whether the search still runs.
+WATCH_INTERVAL = 0.2
+
+# Seconds after which a process that does not end is left to the system.
+LONGEST_END = 5.0
 
 # Seconds between two scans of all processes of the machine, which take long.
 TREE_INTERVAL = 0.5
@@ -98,22 +105,22 @@ def data_size() -> int:
 
 
 def end_tree(process: subprocess.Popen) -> None:
-    """Kill a process that leads its own group, and all processes that it started.
+    """Kill a guard, its process, and all processes that this one started.
 
-    Without psutil, children that have left the group are not killed.
+    Windows has no guards. Without psutil, only the process itself is killed there.
     """
-    with contextlib.suppress(ImportError):
-        psutil = require_psutil()
-        if process.poll() is None:
+    if sys.platform == "win32":
+        with contextlib.suppress(ImportError):
+            psutil = require_psutil()
             with contextlib.suppress(psutil.Error):
                 _end_children(psutil, psutil.Process(process.pid))
-    if hasattr(os, "killpg"):
-        # The group id remains valid after the process has ended.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(OSError):
         process.kill()
-    process.wait()
+    else:
+        process.terminate()
+    try:
+        process.wait(LONGEST_END)
+    except subprocess.TimeoutExpired:  # such as a read from a disk that is gone
+        process.kill()
 
 
 def _end_children(psutil: Any, process: Any) -> None:
@@ -142,7 +149,7 @@ def machine_name() -> str:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process exists."""
+    """Return whether a process exists, and has not ended as a zombie."""
     if sys.platform == "win32":  # where signal 0 ends a process
         return _is_running_on_windows(pid)
     try:
@@ -151,7 +158,7 @@ def is_running(pid: int) -> bool:
         return False
     except OSError:
         return True
-    return True
+    return _stat(pid)[:1] != ["Z"]
 
 
 def _is_running_on_windows(pid: int) -> bool:
@@ -167,26 +174,116 @@ def _is_running_on_windows(pid: int) -> bool:
         library.CloseHandle(ctypes.c_void_p(handle))
 
 
-def end_group() -> None:
-    """Kill this process and its process group."""
-    if hasattr(os, "killpg"):
-        os.killpg(os.getpgid(0), signal.SIGKILL)
-    os._exit(1)
+def continue_guarded(parent: int, search: int, connection: int) -> None:
+    """Continue in a child of this process, which becomes its guard.
 
-
-def die_with_parent(parent: int) -> None:
-    """Let the system kill this process and its forked children after the parent.
-
-    It has no effect if the system does not support it. Orphaned descendants become
-    children of this process.
+    The guard kills this process and all processes that it has started, as soon as this
+    process, the `parent` or the process of the `search` ends, or at a signal. It runs
+    no other code, so that it reacts during any computation. On Linux, processes that
+    have left their session are found too, because orphans become children of the guard.
+    The file `connection` remains open in this process only. Windows has no guards.
     """
+    if sys.platform == "win32":
+        return
+    guard = os.getpid()
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    _prctl(PR_SET_PDEATHSIG, 9)
-    if hasattr(os, "register_at_fork"):
-        # Forked processes do not inherit the setting.
-        os.register_at_fork(after_in_child=lambda: _prctl(PR_SET_PDEATHSIG, 9))
-    if hasattr(os, "killpg") and os.getppid() != parent:
-        end_group()
+    worker = os.fork()
+    if worker == 0:
+        os.setpgid(0, 0)
+        _prctl(PR_SET_CHILD_SUBREAPER, 1)
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != guard:
+            os._exit(1)
+        return
+    os.close(connection)
+    _guard(worker, parent, search)
+
+
+def _guard(worker: int, parent: int, search: int) -> NoReturn:
+    """Wait for the end of one of the processes, and end all that the worker started."""
+
+    def end(*_: Any) -> None:
+        _end_guarded(worker)
+
+    def check(*_: Any) -> None:
+        if os.getppid() != parent or not is_running(search):
+            _end_guarded(worker)
+
+    # The process that starts this one may block signals.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
+    signal.signal(signal.SIGALRM, check)
+    signal.setitimer(signal.ITIMER_REAL, WATCH_INTERVAL, WATCH_INTERVAL)
+    # Without it, the end of the parent is noticed by the next check.
+    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    while True:
+        pid, status = os.waitpid(-1, 0)  # orphans are children too
+        if pid == worker:
+            _end_guarded(worker, os.waitstatus_to_exitcode(status))
+
+
+def _end_guarded(worker: int, code: int | None = None) -> NoReturn:
+    """Kill a worker and its descendants, and end this process with its exit code."""
+    for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if code is None:
+        # A stopped process starts no children, and remains the parent of them.
+        os.kill(worker, signal.SIGSTOP)
+    for _ in range(N_ROUNDS):
+        if not (pids := _descendants(os.getpid()) - {worker}):
+            break
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE)
+    with contextlib.suppress(OSError):
+        os.killpg(worker, signal.SIGKILL)
+    if code is None:
+        os.waitpid(worker, 0)
+    elif code < 0:
+        with contextlib.suppress(OSError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code if code is not None and code >= 0 else 1)
+
+
+def worker_of(guard: int) -> int:
+    """Return the process that a guard guards; on Windows, the process itself."""
+    if sys.platform == "win32":
+        return guard
+    return next((pid for pid, parent in _parents().items() if parent == guard), guard)
+
+
+def _descendants(pid: int) -> set[int]:
+    """Return the processes that a process and its children have started."""
+    parents, found, last = _parents(), set[int](), {pid}
+    while last:
+        last = {child for child, parent in parents.items() if parent in last}
+        found |= last
+    return found
+
+
+def _parents() -> dict[int, int]:
+    """Return the parent of each process of the machine, without zombies."""
+    if os.path.exists("/proc/self/stat"):
+        rows = [[pid, *_stat(pid)] for pid in filter(str.isdigit, os.listdir("/proc"))]
+    else:
+        command = ["ps", "-A", "-o", "pid=", "-o", "stat=", "-o", "ppid="]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ps:
+            rows = [line.split() for line in ps.communicate()[0].splitlines()]
+        rows = [row for row in rows if row[0] != str(ps.pid)]
+    return {int(row[0]): int(row[2]) for row in rows if row[1:] and row[1][0] != "Z"}
+
+
+def _stat(pid: str | int) -> list[str]:
+    """Return the state and the parent of a process on Linux; nothing if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name before them may contain spaces and parentheses.
+            return file.read().rpartition(b")")[2].decode().split()[:2]
+    except OSError:
+        return []
 
 
 def _prctl(option: int, value: int) -> None:

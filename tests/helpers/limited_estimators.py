@@ -58,6 +58,10 @@ class Limited(Sometimes):
         if way == "fork":
             self._fork()
             sleep()
+        elif way == "crowd":
+            self._fork()
+            note(self.folder, "all")
+            compute()
         elif way == "leave":
             # Its children outlive the fit.
             self._fork()
@@ -86,6 +90,18 @@ class Limited(Sometimes):
         program = "import time; time.sleep(600)"
         child = subprocess.Popen([sys.executable, "-c", program])
         Path(self.folder, f"{child.pid}-program").touch()
+
+
+class NeverLoaded(Sometimes):
+    """Estimator whose loading in another process does not end, such as an import."""
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "home": os.getpid()}
+
+    def __setstate__(self, state):
+        if os.getpid() != state.pop("home"):
+            sleep()
+        super().__setstate__(state)
 
 
 def two_metrics(model, X, y):

@@ -1,5 +1,6 @@
 """Processes and their descendants."""
 
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -7,9 +8,10 @@ import sys
 
 import psutil
 import pytest
+from programs import environment
 
 from skbayes.utils import process_tree
-from skbayes.utils.process_tree import TreeMemory, end_tree
+from skbayes.utils.process_tree import TreeMemory, end_tree, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the processes fork")
 
@@ -35,8 +37,9 @@ def family():
     )
     child = psutil.Process(int(process.stdout.readline()))
     yield process, child
-    end_tree(process)
-    process.stdout.close()
+    with process, contextlib.suppress(psutil.NoSuchProcess):
+        process.kill()
+        child.kill()
 
 
 def test_the_memory_of_children_counts_and_what_they_share_counts_once(family):
@@ -47,14 +50,73 @@ def test_the_memory_of_children_counts_and_what_they_share_counts_once(family):
     assert TreeMemory(process.pid).size() < 100e6
 
 
-def test_children_are_ended_with_their_parent(family):
+def has_ended(process):
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def test_children_are_ended_with_their_parent_without_guards(family, monkeypatch):
     process, child = family
     memory = TreeMemory(process.pid)
+    monkeypatch.setattr(sys, "platform", "win32")
     end_tree(process)
     assert memory.exceeds(1) is None
     assert process.returncode == -9
-    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+    assert has_ended(child)
     end_tree(process)  # a second call has no effect
+
+
+# A guarded process with a child, and a daemon in its own session; it ends itself as
+# told, or never.
+GUARDED = """
+import os, signal, sys, time
+from skbayes.utils.process_tree import continue_guarded
+continue_guarded(os.getppid(), os.getppid(), os.open(os.devnull, os.O_RDONLY))
+if os.fork():
+    os.write(1, f"{os.getpid()}\\n".encode())
+    end = sys.stdin.readline().strip()
+    if end == "exit":
+        os._exit(7)
+    os.kill(os.getpid(), getattr(signal, end))
+if os.fork():
+    time.sleep(600)
+os.setsid()
+if os.fork():
+    os._exit(0)
+os.write(1, f"{os.getpid()}\\n".encode())
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("has_proc", [True, False])
+@pytest.mark.parametrize(
+    ("end", "code"), [(None, 1), ("exit", 7), ("SIGSEGV", -11), ("SIGKILL", -9)]
+)
+def test_a_guard_ends_all_that_its_process_started(end, code, has_proc):
+    program = GUARDED
+    if not has_proc:
+        # As on macOS, which has the program ps only.
+        program = "import os.path; os.path.exists = lambda path: False\n" + program
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=environment(),
+    )
+    pids = [int(process.stdout.readline()) for _ in range(2)]
+    started = [psutil.Process(pid) for pid in pids]
+    started += psutil.Process(process.pid).children(recursive=True)
+    assert len(set(started)) == 4
+    assert worker_of(process.pid) in pids
+    if end is None:
+        end_tree(process)
+    else:
+        process.stdin.write(f"{end}\n")
+        process.stdin.flush()
+    with process:
+        assert process.wait(600) == code
+    assert all(map(has_ended, started))
 
 
 def test_where_details_are_denied_shared_pages_count_twice(family, monkeypatch):

@@ -1,5 +1,6 @@
 """Limits of fits: `trial_limits`, `timeout` and Ctrl-C."""
 
+import json
 import os
 import re
 import subprocess
@@ -13,8 +14,9 @@ import numpy as np
 import psutil
 import pytest
 from grid_comparison import assert_same_tables
-from limited_estimators import Limited, two_metrics
+from limited_estimators import Limited, NeverLoaded, two_metrics
 from programs import environment
+from recording_callbacks import Recorder
 from scripted_estimators import Inside, Threads
 from simple_estimators import Sometimes
 from sklearn import config_context
@@ -22,7 +24,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from skbayes import BayesSearchCV, load_history
+from skbayes import BayesSearchCV, compat, load_history
 
 X, y = load_iris(return_X_y=True)
 
@@ -197,38 +199,58 @@ def test_without_psutil_the_extra_is_named(monkeypatch):
         search_over(["good"], trial_limits={"memory": "1 GB"}).fit(X, y)
 
 
-# Imports once; then one process for each search.
+# With callbacks, joblib's workers load the estimator too.
+WAYS = [(1, False), (2, False)] + [(2, True)] * compat.HAS_CALLBACKS
+
+
+@pytest.mark.parametrize("n_jobs, is_observed", WAYS)
+def test_the_timeout_holds_while_processes_load_the_estimator(n_jobs, is_observed):
+    search = BayesSearchCV(NeverLoaded(), {"quality": (0.0, 1.0)}, cv=2, n_iter=2)
+    if is_observed:
+        search.set_callbacks(Recorder())
+    search.set_params(timeout=0.1, n_jobs=n_jobs, random_state=0)
+    with pytest.warns(UserWarning, match="No trial was finished within.* timeout=0.1"):
+        search.fit(X, y)
+    assert search.stop_reason_ == "timeout"
+    assert search.predict(X).shape == (150,)
+
+
+# Imports once; then one process for each search, which ends itself or its group.
 PROGRAM = """
-import os, signal, sys, threading, time
+import json, os, signal, sys, threading, time
 from pathlib import Path
 from sklearn.datasets import load_iris
 from limited_estimators import Limited
 from skbayes import BayesSearchCV
 
-# Where the tests run in the background, interrupts are ignored from birth on.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 X, y = load_iris(return_X_y=True)
 
-def search(folder, n_jobs, number):
+def search(folder, name, is_group, n_jobs, limit):
+    folder.mkdir()
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        # Where the tests run in the background, they are ignored from the start.
+        signal.signal(number, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
     def end():
-        while not list(folder.glob("*-compute")):
+        while not list(folder.glob("*-all")):
             time.sleep(0.05)
-        signal.pthread_kill(threading.main_thread().ident, number)
+        (os.killpg if is_group else os.kill)(os.getpid(), getattr(signal, name))
 
     threading.Thread(target=end, daemon=True).start()
     search = BayesSearchCV(
         Limited(folder=str(folder)),
-        {"way": ["good", "compute"]},
-        initial_points=[{"way": "good"}, {"way": "compute"}],
-        n_iter=2, cv=2, pre_dispatch=1, trial_limits={"time": 600}, n_jobs=n_jobs,
-        random_state=0,
+        {"way": ["good", "crowd"]},
+        initial_points=[{"way": "good"}, {"way": "crowd"}],
+        n_iter=2, cv=2, pre_dispatch=1, n_jobs=n_jobs, random_state=0, **limit,
     )
     search.fit(X, y)
     print(search.stop_reason_, [str(trial.state) for trial in search.trials_])
 
-for name, n_jobs, number in [("a", 1, signal.SIGINT), ("b", 2, signal.SIGKILL)]:
+for place, case in enumerate(json.loads(sys.argv[2])):
     if os.fork() == 0:
-        search(Path(sys.argv[1], name), n_jobs, number)
+        search(Path(sys.argv[1], str(place)), *case)
         sys.exit()
     os.wait()
 """
@@ -236,14 +258,23 @@ for name, n_jobs, number in [("a", 1, signal.SIGINT), ("b", 2, signal.SIGKILL)]:
 
 @posix
 def test_searches_that_are_interrupted_or_killed_leave_no_process(tmp_path):
-    folders = [tmp_path / name for name in "ab"]
-    for folder in folders:
-        folder.mkdir()
+    """Children of fits, programs, and daemons in their own sessions, of C code too."""
+    timeout, limits = {"timeout": 600}, {"trial_limits": {"time": 600}}
+    cases = [
+        ("SIGINT", True, 2, timeout),
+        ("SIGTERM", True, 1, timeout),
+        ("SIGTERM", False, 2, limits),
+        ("SIGKILL", False, 1, timeout),
+        ("SIGHUP", True, 1, limits),
+    ]
     # A pipe would stay open until the idle workers of joblib end.
     with open(tmp_path / "printed", "w+") as printed:
-        command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path), json.dumps(cases)]
         subprocess.run(command, stdout=printed, timeout=300, env=environment())
         printed.seek(0)
         assert printed.read() == "interrupted ['complete']\n"
-    for folder in folders:
+    for place in range(len(cases)):
+        folder = tmp_path / str(place)
+        # The fits, two daemons or children and a program of one fit at least.
+        assert len(list(folder.iterdir())) >= 5
         wait_until_none_runs(folder)
