@@ -31,6 +31,12 @@ from skbayes.utils.texts import html_table
 # Difference between the seeds of the constraints' models and of the scores' models.
 SEED_OFFSET = 1000
 
+# Attributes that follow from the others, and are not pickled.
+_DERIVED = (
+    *("_proposer", "_candidates", "_constraint_models", "_stacked"),
+    *("_cost_model", "_aborted_trials"),
+)
+
 
 class Observation(NamedTuple):
     """Observed configuration, with lists of scores to maximize and of their variances.
@@ -77,6 +83,31 @@ class ObservedTrials:
         # Arrays of the previous observations, and the numbers that their shapes depend
         # on.
         self._stacked: tuple[tuple, Observations] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return a state of built-in types, without what follows from it."""
+        pickled: Any = super().__getstate__()
+        state = {k: value for k, value in pickled.items() if k not in _DERIVED}
+        for name in ("_observed", "_learned"):
+            state[name] = [
+                (trial.configuration.params, trial.configuration.row, *trial[1:])
+                for trial in state[name]
+            ]
+        return {**state, "_known": self._candidates.known_keys}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        self._candidates = Candidates(self.space)
+        for key in self.__dict__.pop("_known"):
+            self._candidates.add_key(key)
+        for name in ("_observed", "_learned"):
+            trials = [
+                Observation(Configuration(params, row), *others)
+                for params, row, *others in state[name]
+            ]
+            setattr(self, name, trials)
+        self._stacked = None
+        self._make_constraint_models()
 
     # Most searches need no model of costs.
     @cached_property
@@ -206,13 +237,17 @@ class ObservedTrials:
             )
         if self._n_constraints is None and values:
             self._n_constraints = len(values)
-            for place in range(len(values)):
-                seed = self._seed + SEED_OFFSET + place
-                model = make_surrogate("gp", self._candidates, seed)
-                # Values on both sides of the bound matter equally.
-                model.winsorize_scores = False
-                self._constraint_models.append(model)
+            self._make_constraint_models()
         return values
+
+    def _make_constraint_models(self) -> None:
+        self._constraint_models = []
+        for place in range(self._n_constraints or 0):
+            seed = self._seed + SEED_OFFSET + place
+            model = make_surrogate("gp", self._candidates, seed)
+            # Values on both sides of the bound matter equally.
+            model.winsorize_scores = False
+            self._constraint_models.append(model)
 
     def _signed(self, scores: Sequence[Any]) -> list[Any]:
         """Negate the scores of objectives to be minimized."""

@@ -221,6 +221,18 @@ class Optimizer(ObservedTrials, PickledVersion):
         self._design = draw_design(self.space, self._n_initial, rng, self.prior)
         self.last_expected_improvement: float | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return a state of built-in types and public classes."""
+        queue = [configuration.params for configuration in self._queue]
+        return {**super().__getstate__(), "_queue": queue}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._queue = self._checked_points(state["_queue"])
+        self._proposer = self._make_proposer(self.surrogate)
+        if self._n_objectives is not None:
+            self._set_n_objectives(self._n_objectives)
+
     # -- ask and tell -------------------------------------------------------------
 
     @overload

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from skbayes.optimizer.costs import make_process
 from skbayes.optimizer.observations import Observation
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import Stream, make_generator
-from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.registry import capability
 
 # Range of tradeoffs that are drawn for each proposal, uniformly on a logarithmic scale.
@@ -28,24 +26,23 @@ class TradeoffOptimizer(Optimizer):
     Each observation has two numbers: the score, and the negated cost, NaN if the cost
     is unknown. The unit of the cost does not matter. If `tradeoff`, the factor of the
     relative cost, is None, it is drawn for each proposal, from 0.001 to 1, uniformly on
-    a logarithmic scale. `relative_sizes` returns the sizes of the training sets of
-    configurations relative to the largest. :class:`skbayes.Optimizer` describes the
-    `options`.
+    a logarithmic scale. `size` has the name of the parameter for the size of the
+    training set, and its largest value. With None, all trials have the same size.
+    :class:`skbayes.Optimizer` describes the `options`.
     """
 
     def __init__(
         self,
         search_spaces: Any,
         tradeoff: float | None,
-        relative_sizes: Callable[[Sequence[Mapping[str, Any]]], FloatArray],
+        size: tuple[str, float] | None,
         *,
         acquisition: str = "ei-tradeoff",
         cost_scale: str = "auto",
         **options: Any,
     ) -> None:
         self.tradeoff = tradeoff
-        self._relative_sizes = relative_sizes
-        self._rule, self._cost_scale = RULES[acquisition], cost_scale
+        self._size, self._rule, self._cost_scale = size, acquisition, cost_scale
         super().__init__(search_spaces, n_objectives=2, **options)
 
     def _checked(
@@ -59,7 +56,7 @@ class TradeoffOptimizer(Optimizer):
         if capability(self.surrogate, "predicts_scores"):
             cost_model = make_process(self.space.n_options)
             self._proposer = TradeoffProposer(
-                self._proposer, cost_model, self._rule, self._cost_scale
+                self._proposer, cost_model, RULES[self._rule], self._cost_scale
             )
         elif self._proposer.needs_scores:
             raise ValueError(
@@ -75,9 +72,11 @@ class TradeoffOptimizer(Optimizer):
 
     def _observations(self) -> TradeoffObservations:
         known = super()._observations()
-        fractions = np.empty(0)
-        if len(known.X):
-            fractions = self._relative_sizes(self.space.decode(known.X))
+        fractions = np.ones(len(known.X))
+        if self._size is not None:
+            name, largest = self._size
+            sizes = [params[name] for params in self.space.decode(known.X)]
+            fractions = np.array(sizes, dtype=np.float64) / largest
         alpha = self._alpha(len(known.X) + len(known.pending))
         return TradeoffObservations(**vars(known), fractions=fractions, alpha=alpha)
 

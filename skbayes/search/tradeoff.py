@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
@@ -610,7 +609,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         return TradeoffOptimizer(
             plan.space,
             None if self.all_tradeoffs else float(self.tradeoff),
-            functools.partial(_relative_sizes, largest),
+            (SIZE, largest),
             cost_scale=self.cost_scale,
             **self._optimizer_options(plan, initial_points=points),
         )
@@ -793,10 +792,6 @@ def _by_cost(values: FloatArray, costs: FloatArray) -> FloatArray:
 def _split_size(k: int, params: dict[str, Any]) -> tuple[dict[str, Any], Sample]:
     rest = {name: value for name, value in params.items() if name != SIZE}
     return rest, Sample(train_size=params[SIZE])
-
-
-def _relative_sizes(largest: float, params: Sequence[Mapping[str, Any]]) -> FloatArray:
-    return np.array([by_name[SIZE] / largest for by_name in params], dtype=float)
 
 
 def _curve(

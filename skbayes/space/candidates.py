@@ -201,6 +201,11 @@ class Candidates:
         return len(self.rows) - self._n_rejected
 
     @property
+    def known_keys(self) -> list[str]:
+        """Keys of the configurations that are observed or pending."""
+        return sorted(self._known)
+
+    @property
     def is_enumerated(self) -> bool:
         """Whether the space is small enough to be enumerated."""
         return self.rows is not None
@@ -211,7 +216,10 @@ class Candidates:
 
     def add(self, row: FloatArray) -> None:
         """Mark the configuration of a row, shape (D,), as known."""
-        key = key_of(row)
+        self.add_key(key_of(row))
+
+    def add_key(self, key: str) -> None:
+        """Mark the configuration with a key as known."""
         self._known.add(key)
         if key in self._places:
             self._available[self._places[key]] = False

@@ -207,6 +207,18 @@ class OptimumPrior:
         self._densities = _column_densities(space, densities)
         self._centers = _centers(paths(space.tree), self._densities)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return a state of built-in types and spaces, for skops."""
+        states = {place: vars(one) for place, one in self._densities.items()}
+        return {**vars(self), "_densities": states}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._densities = {}
+        for place, density in state["_densities"].items():
+            self._densities[place] = _ColumnDensity.__new__(_ColumnDensity)
+            vars(self._densities[place]).update(density)
+
     def log_density(self, X: FloatArray) -> FloatArray:
         """Compute the log density (n,) of encoded configurations (n, D).
 

@@ -92,6 +92,16 @@ class Space:
         self.parameter_names = sorted({c.name for c in self.columns if c.name})
         self.n_configurations: float = trees.n_configurations(self._root)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return a state of built-in types and dimensions, for skops."""
+        columns = [(column.name, column.dimension) for column in self.columns]
+        return {**vars(self), "columns": columns, "_root": trees.as_lists(self._root)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.columns = [Column(*pair) for pair in state["columns"]]
+        self._root = trees.from_lists(state["_root"], self.columns)
+
     @classmethod
     def from_notation(
         cls, search_spaces: Any, constraint: Callable[[Params], bool] | None = None

@@ -191,6 +191,26 @@ def outline(branch: Branch) -> list[tuple[int, list]]:
     return [(entry.place, list(map(outline, entry.options))) for entry in branch]
 
 
+def as_lists(branch: Branch) -> list[list]:
+    """Return a tree as lists, from which `from_lists` restores it."""
+    return [
+        [entry.place, list(map(as_lists, entry.options)), entry.earlier]
+        for entry in branch
+    ]
+
+
+def from_lists(lists: Sequence[Sequence], columns: Sequence[Column]) -> Branch:
+    """Restore a tree with these columns."""
+    return [
+        TreeEntry(
+            *(place, columns[place]),
+            [from_lists(option, columns) for option in options],
+            earlier,
+        )
+        for place, options, earlier in lists
+    ]
+
+
 def entries(
     branch: Branch, X: FloatArray, rows: np.ndarray
 ) -> Iterator[tuple[TreeEntry, np.ndarray]]:

@@ -95,6 +95,10 @@ class FoldResult:
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", FoldStatus(self.status))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # skops stores the status as a plain string.
+        vars(self).update(state, status=FoldStatus(state["status"]))
+
     @property
     def is_fitted(self) -> bool:
         """Whether the fit ended."""

@@ -130,7 +130,7 @@ def test_a_tradeoff_has_a_column_more_than_the_prior():
     optimizer = TradeoffOptimizer(
         space,
         0.1,
-        lambda params: np.array([one["train_size"] / 3 for one in params]),
+        ("train_size", 3),
         prior=PRIOR,
         random_state=0,
     )

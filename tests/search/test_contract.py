@@ -34,6 +34,7 @@ from skbayes import (
     load_history,
 )
 from skbayes.inspection import ConvergenceDisplay
+from skbayes.trial.records import FoldStatus, TrialState
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*has no name"),
@@ -192,10 +193,21 @@ def test_a_search_survives_skops(kind):
     assert_same_search(ours, search)
     assert ours.trials_ == search.trials_
     assert (ours.predict(X) == search.predict(X)).all()
-    assert "Stop reason" in ours._repr_html_()
+    assert "Best configuration" in ours._repr_html_()
     ConvergenceDisplay.from_search(ours)
+    # Skops stores enumerations as plain strings.
+    for kept in (*ours.trials_, *ours.trials_.folds):
+        assert type(getattr(kept, "state", FoldStatus.FITTED)) is not str
+        assert type(getattr(kept, "status", TrialState.FAILED)) is not str
+    assert ours.optimizer_.ask() == search.optimizer_.ask()
     # The other types are the same for GridSearchCV, or of the user.
     foreign = [name for name in types if not name.startswith("skbayes.")]
-    known = {f"{n_leaves.__module__}.n_leaves", "functools.partial"}
-    assert all(name.startswith("sklearn.") or name in known for name in foreign)
+    known = f"{n_leaves.__module__}.n_leaves"
+    assert all(name.startswith("sklearn.") or name == known for name in foreign)
+    own = set(types).difference(foreign)
+    assert len(own) <= 16 and not any("._" in name for name in own)
+    if kind is every_search.BayesSearchCV:
+        public = "BayesSearchCV ExpectedImprovement Fidelity FoldResult History Integer"
+        public += " Optimizer OptimumPrior Ordinal Portfolio Space Trial"
+        assert {name.rpartition(".")[2] for name in own} == set(public.split())
     assert len(clone(ours).set_params(n_iter=3).fit(X, y).trials_) <= 3
