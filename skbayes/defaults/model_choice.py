@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.defaults.catalog import DataFacts
+from skbayes.defaults.catalog import DataFacts, find
 from skbayes.defaults.default import TRAIN_SHARE, EditableSpace, code_of
+from skbayes.defaults.names import is_set, names_of
 from skbayes.defaults.parts import ignores_scale, parts_of
 from skbayes.defaults.table import LARGEST, ColumnConverter, Table, is_missing, table_of
 from skbayes.space.notation import Choice, with_sub_spaces
@@ -88,15 +89,61 @@ def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
 
 # -- pipelines ------------------------------------------------------------------------
 
+# How a model gets categories: as columns of zeros and ones, beside scaled numbers; as
+# ordinal numbers; or as strings in a data frame.
+Encoding = Literal["scaled", "for_trees", "for_catboost"]
 
-def _preprocessing(table: Table, scaled: bool) -> Any:
-    """Return the transformer of a table for models of scaled columns, or for trees."""
+# Beginnings of the names of classes that accept categories, with the parameter that
+# lists these columns.
+LISTS_CATEGORIES = {
+    "HistGradientBoosting": "categorical_features",
+    "LGBM": "categorical_features",
+    "CatBoost": "cat_features",
+}
+
+# Largest number of categories of a column in histogram-based gradient boosting.
+MAX_CATEGORIES = 255
+
+
+def _is_of(model: Any, beginning: str) -> bool:
+    entry = find(model)
+    return entry is not None and entry.name.startswith(beginning)
+
+
+def _with_categories(model: Any, n_categories: int) -> Any:
+    """Return a model that knows that its first columns are categories.
+
+    The model itself is returned if its class does not accept them, or if the user has
+    listed them.
+    """
+    for beginning, name in LISTS_CATEGORIES.items():
+        names = names_of(model, name)
+        if _is_of(model, beginning) and not any(is_set(model, one) for one in names):
+            columns: Sequence[int] = [*range(n_categories)]
+            if name == "cat_features":  # scikit-learn cannot clone CatBoost with a list
+                columns = tuple(columns)
+            return clone(model).set_params(**{name: columns}) if columns else model
+    return model
+
+
+def _encoding(model: Any) -> Encoding:
+    if _is_of(model, "CatBoost"):
+        return "for_catboost"
+    return "for_trees" if ignores_scale(model) else "scaled"
+
+
+def _preprocessing(table: Table, encoding: Encoding, most: int) -> Any:
+    """Return the transformer of a table for the models that need an encoding.
+
+    A column of codes has at most so many categories.
+    """
     # Imported here, because importing them takes long.
     from sklearn import preprocessing
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.impute import SimpleImputer
 
+    scaled = encoding == "scaled"
     if table.is_sparse:
         return preprocessing.MaxAbsScaler() if scaled else "passthrough"
     kinds = table.kinds
@@ -106,29 +153,29 @@ def _preprocessing(table: Table, scaled: bool) -> Any:
             return make_pipeline(*steps)
         return steps[0] if steps else "passthrough"
 
-    def converter(kind: str, to: str) -> list[Any]:
-        is_needed = table.converted.intersection(kinds.get(kind, ()))
-        return [ColumnConverter(to)] if is_needed else []
-
     fill = [SimpleImputer(strategy="median", add_indicator=True)] if scaled else []
     scale = [preprocessing.StandardScaler()] if scaled else []
-    numbers = chain(
-        *converter("numbers", "numbers"), *(fill if table.has_missing else []), *scale
-    )
+    if table.is_numeric and not table.has_missing:
+        return chain(*scale)
+    # Rows that are predicted may have other types, and values that are missing.
+    median = fill if table.has_missing else [SimpleImputer(strategy="median")]
+    numbers = chain(ColumnConverter(), *(median if scaled else []), *scale)
     if set(kinds) == {"numbers"}:
         return numbers
     transformers: list[tuple[str, Any, Any]] = []
     if keys := kinds.get("categories"):
-        encoder = preprocessing.OneHotEncoder(
-            handle_unknown="infrequent_if_exist", max_categories=100
-        )
-        if not scaled:
-            encoder = preprocessing.OrdinalEncoder(
+        encoders = {
+            "scaled": preprocessing.OneHotEncoder(
+                handle_unknown="infrequent_if_exist", max_categories=100
+            ),
+            "for_trees": preprocessing.OrdinalEncoder(
                 handle_unknown="use_encoded_value",
                 unknown_value=-1,
-                encoded_missing_value=-1,
-            )
-        steps = [*converter("categories", "strings"), encoder]
+                max_categories=most,
+            ),
+        }
+        encoder = [encoders[encoding]] if encoding in encoders else []
+        steps = [ColumnConverter("strings"), *encoder]
         transformers.append(("categories", chain(*steps), keys))
     if keys := kinds.get("dates"):
         steps = [ColumnConverter("dates"), *fill, *scale]
@@ -141,7 +188,10 @@ def _preprocessing(table: Table, scaled: bool) -> Any:
         transformers.append(("ignored", "drop", keys))
     threshold = {} if scaled else {"sparse_threshold": 0}
     rest = numbers if "numbers" in kinds else "drop"
-    return ColumnTransformer(transformers, remainder=rest, **threshold)
+    columns = ColumnTransformer(transformers, remainder=rest, **threshold)
+    if encoding == "for_catboost":
+        return make_pipeline(columns, ColumnConverter("frame"))
+    return columns
 
 
 def _learners(table: Table, counts: np.ndarray | None) -> Iterator[Any]:
@@ -203,14 +253,14 @@ class ModelChoice(NamedTuple):
     def __repr__(self) -> str:
         variables: dict[str, Any] = {}
 
-        def named(option: Any, space: Any) -> Any:
-            name = "for_trees" if ignores_scale(option) else "scaled"
+        def named(model: Any, space: Any) -> Any:
+            name = _encoding(model)
             variables[name] = space["columns"][0]
             return {"columns": [_Name(name)], **_without_columns(space)}
 
         choice = with_sub_spaces(self.search_spaces["model"], named)
-        first = _Name("for_trees" if ignores_scale(self.estimator[-1]) else "scaled")
-        steps = [("columns", first), ("model", self.estimator[-1])]
+        first = self.estimator[-1]
+        steps = [("columns", _Name(_encoding(first))), ("model", first)]
         parts = {
             **variables,
             "estimator": Pipeline(steps),
@@ -296,6 +346,10 @@ def models(
     vector machine (3,000), histogram-based gradient boosting, a random forest and extra
     trees. Trees are left out if the table has too many entries or classes.
 
+    Histogram-based gradient boosting, LightGBM and CatBoost receive categories as
+    categories, unless the estimator lists them already, as in ``categorical_features``.
+    A row that is predicted may lack any value of a table with categories.
+
     Columns without two distinct values, strings that hardly repeat and are not texts,
     integers that count the rows, and distinct integers of a column whose name ends with
     "id" are ignored.
@@ -316,18 +370,28 @@ def models(
         )
     table = table_of(X)
     counts = _class_counts(y, table.n_rows, task)
-    numeric = set(table.kinds) == {"numbers"} and not table.converted
-    facts = DataFacts.of(X if numeric else None, y, TRAIN_SHARE, own_score=True)
-    columns = {True: _preprocessing(table, True), False: _preprocessing(table, False)}
+    facts = DataFacts.of(
+        X if table.is_numeric else None, y, TRAIN_SHARE, own_score=True
+    )
+    n_categories = len(table.kinds.get("categories", ()))
+    listed = [(model, False) for model in _learners(table, counts)]
+    listed += [(model, True) for model in extra]
+    most = min(
+        [MAX_CATEGORIES, *(getattr(m, "max_bins", MAX_CATEGORIES) for m, _ in listed)]
+    )
+    columns: dict[Encoding, Any] = {}
     options = []
-    for model in (*_learners(table, counts), *extra):
-        scaled = not ignores_scale(model)
-        pipeline = Pipeline([("columns", columns[scaled]), ("model", model)])
-        space: dict[str, Any] = {"columns": [columns[scaled]]}
+    for original, is_extra in listed:
+        model = _with_categories(original, n_categories)
+        encoding = _encoding(model)
+        if encoding not in columns:
+            columns[encoding] = _preprocessing(table, encoding, most)
+        space: dict[str, Any] = {"columns": [columns[encoding]]}
+        pipeline = Pipeline([("columns", columns[encoding]), ("model", model)])
         for part in parts_of(pipeline, facts):
             if part.prefix.startswith("model__"):
                 space |= part.space
-        if not any(model is other for other in extra):
+        if not is_extra:
             # Isotonic calibration needs many rows.
             space.pop("model__method", None)
         options.append((model, space))

@@ -49,6 +49,10 @@ ALIASES: dict[str, list[tuple[str, ...]]] = {
         ("drop_rate", "rate_drop"),
         ("max_bin", "max_bins"),
         ("bin_construct_sample_cnt", "subsample_for_bin"),
+        (
+            *("categorical_feature", "cat_feature", "categorical_column"),
+            *("cat_column", "categorical_features"),
+        ),
     ],
     "xgboost": [
         ("learning_rate", "eta"),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 # Number of rows that five-fold cross-validation needs.
 MIN_ROWS = 10
@@ -77,6 +78,43 @@ def _numbers(values: np.ndarray) -> np.ndarray:
     return np.array([_number(value) for value in values], dtype=np.float64)
 
 
+def _table_of_numbers(X: Any, columns: list[np.ndarray]) -> np.ndarray:
+    """Return the numbers of a table in its order in memory, on which sums depend."""
+    values = np.asarray(X)
+    if values.dtype.kind == "f":
+        return values.copy(order="K")
+    if values.dtype.kind in "biu":
+        return values.astype(np.float64)
+    numbers = np.array([_numbers(column) for column in columns]).T
+    is_plain = all(column.dtype.kind in "biuf" for column in columns)
+    return numbers if is_plain else numbers.copy(order="C")
+
+
+def _text(value: Any) -> str:
+    """Return a string that does not depend on the type of a column with the value.
+
+    A missing value makes a column of integers one of floats, and rows that are built
+    one by one have other types of dates.
+    """
+    if isinstance(value, str):
+        return str(value)
+    if is_missing(value):
+        return ""
+    if isinstance(value, datetime.date | np.datetime64):
+        return str(_date(value))
+    if isinstance(value, datetime.timedelta):
+        value = _number(value)
+    if isinstance(value, float | np.floating) and value.is_integer():
+        value = int(value)
+    return str(value)
+
+
+def _texts(values: np.ndarray) -> list[str]:
+    if values.dtype.kind == "m":
+        values = _numbers(values)
+    return [_text(value) for value in values]
+
+
 def _date(value: Any) -> np.datetime64:
     """Return a date and time, without the time zone; NaT if it is none."""
     if isinstance(value, str):
@@ -107,23 +145,29 @@ def _date_parts(values: np.ndarray) -> np.ndarray:
 class ColumnConverter(TransformerMixin, BaseEstimator):
     """Converter of the columns of a table to the types that scikit-learn accepts.
 
+    Columns that have only missing values in `fit` become zeros, and texts become the
+    word "missing", because some estimators cannot be fitted to missing values only.
+
     Parameters
     ----------
-    to : {"numbers", "dates", "strings", "documents"}, default="numbers"
+    to : {"numbers", "dates", "strings", "documents", "frame"}, default="numbers"
         - "numbers": floats, also of numbers in strings, booleans, decimals and nullable
           types. Time differences become seconds.
         - "dates": five numbers per column of dates or ISO strings: days since 1970,
           month, day of the month, weekday (0 is Monday) and hour. Times with a zone
           keep their local time.
-        - "strings": strings, such as for columns of mixed types. Missing values become
-          the empty string.
+        - "strings": strings, such as for categories. Missing values become the empty
+          string. Equal numbers become equal strings, such as 1 and 1.0.
         - "documents": one array of strings for a text vectorizer; several columns are
           joined by spaces.
+        - "frame": a data frame of pandas, with columns of numbers or of strings.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of columns.
+    is_empty_ : ndarray of bool of shape (n_features_in_,)
+        Whether a column has only missing values.
 
     Examples
     --------
@@ -139,15 +183,14 @@ class ColumnConverter(TransformerMixin, BaseEstimator):
         self.to = to
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: any types and missing values, and no fitted state."""
+        """Return the tags: any types and missing values."""
         tags = super().__sklearn_tags__()
-        tags.requires_fit = False
         tags.input_tags.allow_nan = tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
 
     def fit(self, X: Any, y: Any = None) -> ColumnConverter:
-        """Check the parameter, and store the number of columns.
+        """Check the parameter, and find the columns that have only missing values.
 
         Parameters
         ----------
@@ -161,18 +204,19 @@ class ColumnConverter(TransformerMixin, BaseEstimator):
         self : ColumnConverter
             The converter itself.
         """
-        if self.to not in ("numbers", "dates", "strings", "documents"):
+        if self.to not in ("numbers", "dates", "strings", "documents", "frame"):
             raise ValueError(
-                "to must be 'numbers', 'dates', 'strings' or 'documents', got "
+                "to must be 'numbers', 'dates', 'strings', 'documents' or 'frame', got "
                 f"{self.to!r}."
             )
-        columns = getattr(X, "columns", None)
-        self.n_features_in_ = len(_columns_of(X))
-        if columns is not None and all(isinstance(name, str) for name in columns):
-            self.feature_names_in_ = np.array(list(columns), dtype=object)
+        names, columns = getattr(X, "columns", None), _columns_of(X)
+        self.n_features_in_ = len(columns)
+        self.is_empty_ = np.array([all(map(is_missing, column)) for column in columns])
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(list(names), dtype=object)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Any:
         """Return the converted columns.
 
         Parameters
@@ -182,20 +226,32 @@ class ColumnConverter(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        converted : ndarray
+        converted : ndarray or DataFrame
             Array with one or, for dates, five columns per column of `X`. For documents,
             the array has shape (n_samples,).
         """
+        if self.to == "frame":
+            # Imported here, because pandas is optional.
+            import pandas
+
+            return pandas.DataFrame(X).infer_objects()
+        check_is_fitted(self)
         columns = _columns_of(X)
         if self.to == "numbers":
-            return np.column_stack([_numbers(column) for column in columns])
+            numbers = _table_of_numbers(X, columns)
+            numbers[:, self.is_empty_] = 0.0
+            return numbers
         if self.to == "dates":
-            return np.column_stack([_date_parts(column) for column in columns])
+            numbers = np.column_stack([_date_parts(column) for column in columns])
+            numbers[:, np.repeat(self.is_empty_, len(DATE_PARTS))] = 0.0
+            return numbers
         strings = np.empty((len(columns[0]), len(columns)), dtype=object)
         for place, column in enumerate(columns):
-            strings[:, place] = ["" if is_missing(v) else str(v) for v in column]
+            strings[:, place] = _texts(column)
         if self.to == "strings":
             return strings
+        if self.is_empty_.all():
+            strings[:, 0] = "missing"
         return np.array([" ".join(row) for row in strings], dtype=object)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -227,8 +283,8 @@ class Table(NamedTuple):
     """Kinds of the columns of a table, with the keys that select them."""
 
     kinds: dict[str, list[Any]]
-    # Keys of the columns that need a `ColumnConverter`.
-    converted: set[Any]
+    # Whether scikit-learn accepts the table as numbers.
+    is_numeric: bool
     n_rows: int
     n_columns: int
     has_missing: bool
@@ -248,7 +304,7 @@ def table_of(X: Any) -> Table:
         n_rows, n_columns = X.shape
         _check_shape(n_rows, n_columns)
         keys = [*range(n_columns)]
-        return Table({"numbers": keys}, set(), n_rows, n_columns, False, True)
+        return Table({"numbers": keys}, True, n_rows, n_columns, False, True)
     shape = getattr(X, "shape", None) or _array(X).shape
     if len(shape) != 2:
         hint = ""
@@ -267,10 +323,11 @@ def table_of(X: Any) -> Table:
         raise ValueError("X: the names of the columns must all be strings.")
     named = isinstance(names[0], str)
     kinds: dict[str, list[Any]] = {}
-    converted, missing = set(), False
-    frame = hasattr(X, "iloc")
+    is_numeric, missing = True, False
+    types = [str(dtype).lower() for dtype in getattr(X, "dtypes", [""] * shape[1])]
     for place, (name, values) in enumerate(zip(names, _columns_of(X), strict=True)):
-        declared = frame and str(X.dtypes.iloc[place]) == "category"
+        # "category" in pandas, "Categorical" and "Enum" in polars.
+        declared = types[place].startswith(("categor", "enum"))
         kind = _kind(values, name, declared)
         if shape[1] > 1 and kind == "numbers" and _counts_rows(values, name):
             kind = "ignored"
@@ -280,17 +337,13 @@ def table_of(X: Any) -> Table:
             numbers = _numbers(values)
             _check_numbers(numbers, f"X: column {name!r}")
             missing |= bool(np.isnan(numbers).any())
-        # scikit-learn's encoders accept strings and NaN.
-        plain = kind == "categories" and frame
-        plain = plain and all(type(v) in (str, float, type(None)) for v in values)
-        if values.dtype.kind not in "biuf" and not plain:
-            converted.add(key)
+        is_numeric &= kind == "numbers" and values.dtype.kind in "biuf"
     if not set(kinds) - {"ignored"}:
         raise ValueError(
             "X: no column can be used: all are constant, empty, or identifiers without "
             "repeated values."
         )
-    return Table(kinds, converted, shape[0], shape[1], missing)
+    return Table(kinds, is_numeric, shape[0], shape[1], missing)
 
 
 def _check_shape(n_rows: int, n_columns: int) -> None:

@@ -3,6 +3,7 @@
 import json
 import time
 
+import categories
 import harness
 import judges
 import methods
@@ -20,7 +21,9 @@ STUDIES = {
     for module in (judges, overhead)
     for name, study in module.STUDIES.items()
     if study.smallest
-} | {module.__name__: (module, "run") for module in (minutes, new_rows, nmt)}
+} | {
+    module.__name__: (module, "run") for module in (categories, minutes, new_rows, nmt)
+}
 
 
 @pytest.fixture(autouse=True)

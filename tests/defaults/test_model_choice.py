@@ -280,6 +280,51 @@ def test_further_models_get_the_columns_for_their_kind():
     assert ["model__method" in space for space in spaces] == [False] * 6 + [True]
 
 
+def test_boosting_receives_categories():
+    """The categories are those of the fit, and may be unknown to a model."""
+    lightgbm, catboost = map(pytest.importorskip, ["lightgbm", "catboost"])
+    many = [f"k{i % 300}" for i in range(1200)]
+    table = pd.DataFrame(
+        {"n": np.arange(1200.0) % 7, "many": many, "c": ["a", "b"] * 600}
+    )
+    y = np.isin(np.arange(1200) % 300, np.random.default_rng(0).permutation(300)[:150])
+    extra = [
+        lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1),
+        catboost.CatBoostClassifier(iterations=5, verbose=0, allow_writing_files=False),
+        lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1, cat_feature=[1]),
+    ]
+    choice = models(table, y, extra=extra)
+    options = dict(enumerate(pairs_of(choice.search_spaces["model"])))
+    fitted = [
+        clone(choice.estimator).set_params(columns=space["columns"][0], model=model)
+        for model, space in options.values()
+        if type(model).__name__.startswith(("Hist", "LGBM", "Cat"))
+    ]
+    new = pd.DataFrame({"n": [1.0, 2.0], "many": ["new", None], "c": ["z", np.nan]})
+    for pipeline in fitted:
+        pipeline.fit(table, y)
+        again = pickle.loads(pickle.dumps(pipeline))
+        assert np.array_equal(again.predict_proba(new), pipeline.predict_proba(new))
+        assert np.isfinite(again.predict_proba(new)).all()
+    histogram, light, cat, own = (pipeline[-1] for pipeline in fitted)
+    assert histogram.is_categorical_.tolist() == [True, True, False]
+    assert "num_cat=0" not in light.booster_.model_to_string()
+    assert cat.get_cat_feature_indices() == [0, 1]
+    assert own.get_params()["cat_feature"] == [1]
+    assert "categorical_features" not in own.get_params()
+    # Without categories, the models and columns are the plain ones.
+    model, space = next(
+        (model, space)
+        for model, space in pairs_of(models(NUMBERS, CODES).search_spaces["model"])
+        if type(model).__name__.startswith("Hist")
+    )
+    assert space["columns"] == ["passthrough"]
+    assert (
+        model.get_params()
+        == type(model)(early_stopping=False, random_state=0).get_params()
+    )
+
+
 def test_columns_are_converted():
     when = datetime.datetime(2026, 3, 1, 18)
     parts = ColumnConverter(to="dates")
@@ -293,6 +338,9 @@ def test_columns_are_converted():
     )
     strings, documents = ColumnConverter(to="strings"), ColumnConverter(to="documents")
     assert strings.fit_transform([[1, None]]).tolist() == [["1", ""]]
+    assert strings.fit_transform([[1.0, when]]).tolist() == [
+        ["1", str(when).replace(" ", "T")]
+    ]
     assert documents.fit_transform([["a", "b"]]).tolist() == ["a b"]
     assert list(parts.fit(frame()).get_feature_names_out())[-1] == "number_hour"
     with pytest.raises(ValueError, match="to must be"):
