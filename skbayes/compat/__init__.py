@@ -22,6 +22,7 @@ from sklearn import get_config
 from sklearn.metrics import check_scoring
 
 from skbayes.compat.callbacks import EvaluationTask, TaskTree, has_callbacks
+from skbayes.compat.documentation import DocumentationLink
 from skbayes.compat.private_names import (
     HAS_CALLBACKS,
     MISSING,
@@ -52,6 +53,7 @@ __all__ = [
     "HAS_CALLBACKS",
     "BaseSearchCV",
     "ConstantPredictor",
+    "DocumentationLink",
     "EvaluationTask",
     "HasMethods",
     "Interval",

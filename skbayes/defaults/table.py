@@ -14,6 +14,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skbayes import compat
+
 # Number of rows that five-fold cross-validation needs.
 MIN_ROWS = 10
 
@@ -142,7 +144,7 @@ def _date_parts(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnat(time)[:, None], np.nan, np.column_stack(parts))
 
 
-class ColumnConverter(TransformerMixin, BaseEstimator):
+class ColumnConverter(compat.DocumentationLink, TransformerMixin, BaseEstimator):
     """Converter of the columns of a table to the types that scikit-learn accepts.
 
     Columns that have only missing values in `fit` become zeros, and texts become the

@@ -14,6 +14,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from skbayes import compat
 from skbayes.loop.progress import time_text
 from skbayes.results.frame import results_frame
 from skbayes.results.read import read_record
@@ -28,7 +29,7 @@ MAX_LENGTH = 120
 GAIN = "Gain over the estimator's own values"
 
 
-class ResultDisplay:
+class ResultDisplay(compat.DocumentationLink):
     """Mixin that presents a fitted search: HTML representation, report and plot.
 
     The HTML representation is scikit-learn's diagram with a table below, which contains

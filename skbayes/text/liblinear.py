@@ -19,7 +19,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from skbayes.compat import Interval, LinearClassifierMixin, StrOptions, fit_context
+from skbayes.compat import (
+    DocumentationLink,
+    Interval,
+    LinearClassifierMixin,
+    StrOptions,
+    fit_context,
+)
 from skbayes.text._liblinear import (
     SOLVERS,
     Problem,
@@ -47,7 +53,9 @@ def _has_probabilities(classifier: LiblinearClassifier) -> bool:
     return True
 
 
-class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
+class LiblinearClassifier(
+    DocumentationLink, PickledVersion, LinearClassifierMixin, BaseEstimator
+):
     """Linear classifier fitted by LIBLINEAR.
 
     It provides the support vector machines and the logistic regression of LIBLINEAR

@@ -39,6 +39,7 @@ Array = npt.NDArray
 
 
 class NGramVectorizer(
+    compat.DocumentationLink,
     PickledVersion,
     TransformerMixin,
     BaseEstimator,
