@@ -28,7 +28,7 @@ from skbayes.journal.store import Store, TextRow, guarded
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 from skbayes.trial.aspects.registry import extra_types
-from skbayes.trial.plan import NullJournal
+from skbayes.trial.plan import NullJournal, StageStart
 from skbayes.trial.records import Fidelity, FoldResult, Trial
 
 Splits = list[tuple[Any, Any]]
@@ -47,14 +47,6 @@ class SearchRow:
     splits: list[tuple[str, str]]
     identity: Mapping[str, str]
     metadata: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class StageRow:
-    """Number of the first trial of a stage."""
-
-    stage: int
-    first: int
 
 
 @dataclass(frozen=True)
@@ -106,11 +98,11 @@ class ResultRow:
         return Trial(number=self.number, params=params, **attributes)
 
 
-AnyRow = SearchRow | StageRow | ProposalRow | ResultRow
+AnyRow = SearchRow | StageStart | ProposalRow | ResultRow
 
 _KINDS: dict[str, type[AnyRow]] = {
     "search": SearchRow,
-    "stage": StageRow,
+    "stage": StageStart,
     "proposal": ProposalRow,
     "result": ResultRow,
 }
@@ -144,7 +136,7 @@ class Content:
     """Content of a journal, with the results by trial number."""
 
     search: SearchRow
-    stages: dict[int, int] = field(default_factory=dict)
+    stages: list[StageStart] = field(default_factory=list)
     proposals: list[ProposalRow] = field(default_factory=list)
     results: dict[int, ResultRow] = field(default_factory=dict)
 
@@ -157,8 +149,10 @@ class Content:
         content = cls(first)
         for row in others:
             fits = True
-            if isinstance(row, StageRow):
-                content.stages[row.stage] = row.first
+            if isinstance(row, StageStart):
+                places = len(content.stages), len(content.proposals)
+                fits = (row.stage, row.first) == places
+                content.stages.append(row)
             elif isinstance(row, ProposalRow):
                 fits = row.number == len(content.proposals)
                 content.proposals.append(row)
@@ -256,11 +250,11 @@ class Journal(NullJournal):
         self.seed, self.n_points = found.seed, found.n_points
         self.stages = content.stages
 
-    def record_stage(self, stage: int, first: int) -> None:
-        """Record the number of the first trial of a stage, if it is new."""
-        if stage not in self.stages:
-            self._store.append(to_text(StageRow(stage, first)))
-            self.stages[stage] = first
+    def record_stage(self, start: StageStart) -> None:
+        """Record a stage before its first proposal, if it is new."""
+        if start.stage == len(self.stages):
+            self._store.append(to_text(start))
+        super().record_stage(start)
 
     def record_proposal(
         self,

@@ -24,7 +24,7 @@ import numpy as np
 from skbayes.loop.executor import TrialExecutor, is_death, is_unreadable, was_retried
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
 from skbayes.trial.limits import SearchTimeout
-from skbayes.trial.plan import NullJournal
+from skbayes.trial.plan import NullJournal, StageStart
 from skbayes.trial.records import History, Trial
 from skbayes.utils.optional import warn_or_log
 
@@ -82,7 +82,8 @@ class Scheduler:
     """Runner of trials, with up to `n_points` of them in parallel.
 
     Trials in the journal are not run again. Budgets and stoppers count the new trials
-    only. `score_of` returns the score that the optimizer observes for a trial.
+    only. `score_of` returns the score that the optimizer observes for a trial. `start`
+    is that of the stage to which the trials belong.
     """
 
     optimizer: Any
@@ -94,10 +95,11 @@ class Scheduler:
     report: Callable[[Trial, History], None] | None = None
     score_of: Callable[[Trial], Any] = operator.attrgetter("score")
     history: History = dataclasses.field(default_factory=History)
-    stage: int = 0
+    start: StageStart = StageStart()
 
     def __post_init__(self) -> None:
-        self._first = self._n_asked = len(self.history)
+        self._first = self.start.first
+        self._n_asked = max(self._first, len(self.history))
         self._asked: dict[int, tuple[Configuration, float | None]] = {}
         self._evaluations: dict[int, Evaluation] = {}
         # Finished trials that the optimizer has not observed.
@@ -190,6 +192,7 @@ class Scheduler:
                 return
             configuration, improvement = shorter
         if not recalled:
+            self.journal.record_stage(self.start)
             self.journal.record_proposal(number, configuration, improvement)
         self._n_asked += 1
         evaluation = self.evaluator.prepare(number, configuration.params)

@@ -336,7 +336,7 @@ def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
 
 def check_configurations(plan: Plan) -> None:
     """Check names and values of the parameters on an estimator."""
-    assign, space = plan.stages[0].assign, plan.space
+    assign, space = plan.ladder.rungs[0].assign, plan.space
     sample = [assign(0, dict(params))[0] for params in space.covering_sample()]
     own = own_values(plan.estimator)
     for params in sample:

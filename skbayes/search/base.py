@@ -46,7 +46,7 @@ from skbayes.trial.fold import Job, configured
 from skbayes.trial.learning_curves import curve_table
 from skbayes.trial.objectives import GuidingMetric, Objective
 from skbayes.trial.options import RefitChoice, refit_choice
-from skbayes.trial.plan import Plan, Stage
+from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History
 from skbayes.utils.autologging import without_autologging
 from skbayes.utils.optional import warn_user
@@ -72,7 +72,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     4. ``_make_space(notation)``: the search space.
     5. ``_own_values(estimator)``: the current values of the parameters.
     6. ``_known_results(plan)``: observations of an earlier search.
-    7. ``_stages(plan)``: the stages, each with its trials, fidelities and optimizer.
+    7. ``_ladder(plan)``: the stages, each with its trials, samples and optimizer.
     8. ``_make_optimizer(plan)``: the optimizer of the only stage.
     9. ``_trial_data(plan)``: data of the trials in place of `X`.
     10. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
@@ -138,9 +138,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         metric = plan.objective.name or "score"
         return knowledge.known_trials(self.warm_start_from, plan.space, metric)
 
-    def _stages(self, plan: Plan) -> list[Stage]:
+    def _ladder(self, plan: Plan) -> Ladder:
         """Return the stages of the search; the last one provides the best trial."""
-        return [Stage(self._first_optimizer, self._most_trials())]
+        return Ladder([Stage(self._first_optimizer, self._most_trials())])
 
     def _most_trials(self) -> float:
         """Return the maximum number of trials, ``math.inf`` without one."""
@@ -409,7 +409,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             check_final_model(plan)
         if self.warm_start_from is not None:
             plan = replace(plan, known=self._known_results(plan))
-        plan = replace(plan, stages=self._stages(plan))
+        plan = replace(plan, ladder=self._ladder(plan))
         validate.check_configurations(plan)
         compat.check_input(self, X, y, dict(plan.split_params))
         splits = draw_splits(settings, X, y, plan.split_params)

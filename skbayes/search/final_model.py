@@ -96,9 +96,10 @@ class FinalModel:
             plain = plan.refit.plain
             metric = plain if isinstance(plain, str) else found["target_metric_"]
         self.metric: str | None = metric
-        self._find_predictions()
+        folds = self.best.folds[: self.best.n_folds]
+        if len(folds) == self.n_folds:
+            self._find_predictions()
         self.scorer = self._scorer(metric)
-        folds = self.best.folds
         scores = [float(fold.test_scores[metric or "score"]) for fold in folds]
         self.result = EnsembleResult(
             weights={self.best.number: 1.0},
@@ -173,6 +174,8 @@ class FinalModel:
     def _obstacle(self) -> str:
         """Return why an ensemble cannot be selected; keep the usable trials."""
         best = self.best.number
+        if self.best.n_folds < self.n_folds:
+            return "no time was left to compare the best trials on all folds"
         if best not in self.trials:
             return "the best trial has a failed fit, no predictions, or broken bounds"
         method = self.responses[best][0].method

@@ -45,7 +45,7 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.trial.constraints import rule_and_bounds
 from skbayes.trial.evaluator import check_candidates
-from skbayes.trial.plan import Plan, Stage
+from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History, TrialState
 from skbayes.trial.subsets import Sample
 from skbayes.utils.optional import warn_or_log, warn_user
@@ -604,7 +604,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         return n_small
 
-    def _stages(self, plan: Plan) -> list[Stage]:
+    def _ladder(self, plan: Plan) -> Ladder:
         check_candidates(plan.estimator, plan.space.covering_sample())
         signs = check_monotonicity(self.complexity, self.estimator, plan.space)
         plan.notes["signs"] = signs
@@ -616,7 +616,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         n_small = self._n_small(plan) * self.n_subsets
         if n_small == 0:
-            return super()._stages(plan)
+            return super()._ladder(plan)
         size, min_rows = float(self.subset_fraction), self._min_rows(plan)
         samples = [
             Sample(train_size=size, subset=subset, min_rows=min_rows)
@@ -630,7 +630,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             weight=self.subset_fraction,
             n_points=self.n_subsets,
         )
-        return [small, Stage(self._on_all_data, self.n_iter - n_small)]
+        return Ladder([small, Stage(self._on_all_data, self.n_iter - n_small)])
 
     def _min_rows(self, plan: Plan) -> int:
         classes = ("binary", "multiclass")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from os import PathLike
@@ -19,6 +19,13 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.scores import compared, stage_correlation
 from skbayes.results.warm_start import promising
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.ladder import (
+    TimedLadder,
+    best_of,
+    chosen_sizes,
+    last_search,
+    n_models,
+)
 from skbayes.search.parameters import (
     COUNT,
     AnySurrogate,
@@ -33,26 +40,12 @@ from skbayes.search.parameters import (
 )
 from skbayes.search.plan import share_of_splits
 from skbayes.search.running import Outcome
-from skbayes.search.stage_sizes import (
-    MOST_FINAL,
-    MOST_OF_TRIAL,
-    N_FINAL,
-    N_FIRST,
-    ONE_FOLD,
-    TIMING,
-    expected_costs,
-    n_models,
-    rows_for_all,
-    sizes_by_rows,
-    timed_sizes,
-    with_one_fold,
-)
 from skbayes.space.candidates import Candidates
 from skbayes.space.lists import same
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
-from skbayes.trial.plan import Plan, Stage
-from skbayes.trial.records import Fidelity, History, Trial, TrialState
+from skbayes.trial.plan import Ladder, Plan, Stage
+from skbayes.trial.records import Fidelity, History, Trial
 from skbayes.trial.subsets import Sample, check_train_size
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
@@ -610,11 +603,6 @@ class MultiStageSearchCV(BayesSearchCV):
 
     # -- before the first fit -----------------------------------------------------
 
-    def _sizes(self, settings: Mapping[str, Any]) -> list[float | int]:
-        if len(settings["stages"]) == 0:
-            raise ValueError("stages must have at least one training size.")
-        return [check_train_size(size, "stages") for size in settings["stages"]]
-
     def _resolve(
         self, X: Any, y: Any, params: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Any, Any]:
@@ -622,29 +610,31 @@ class MultiStageSearchCV(BayesSearchCV):
         if isinstance(settings["stages"], str):
             n_samples = n_samples_of(X, y) or 1
             n_rows = int(share_of_splits(self.cv, n_samples) * n_samples)
-            least = rows_for_all(y, params.get("groups"))
-            if self._is_timed:
-                settings["stages"] = timed_sizes(n_rows, least)
-            else:
-                settings["stages"] = sizes_by_rows(n_rows, least, self.n_iter)
+            given = n_rows, y, params.get("groups"), self.n_iter
+            settings["stages"] = chosen_sizes(*given, self._chooses_by_time())
         return settings, X, y
 
-    @property
-    def _is_timed(self) -> bool:
-        """Whether the sizes of the stages are chosen from measured times."""
+    def _chooses_by_time(self) -> bool:
+        """Return whether the stages are chosen by measured times."""
         return isinstance(self.stages, str) and self.timeout is not None
 
+    def _sizes(self, settings: Mapping[str, Any]) -> list[float | int]:
+        if len(settings["stages"]) == 0:
+            raise ValueError("stages must have at least one training size.")
+        return [check_train_size(size, "stages") for size in settings["stages"]]
+
     def _n_trials(self, settings: Mapping[str, Any]) -> list[float]:
+        """Return the number of trials of each stage."""
         n_stages, given = len(settings["stages"]), settings["n_iter"]
-        if self._is_timed and not (given is None or isinstance(given, Integral)):
-            raise ValueError(
-                "n_iter must be an int or None with stages='auto' and a timeout, "
-                f"which choose the number of stages, got {given!r}."
-            )
-        if self._is_timed or (given is None and n_stages == 1):
-            # The others are set by `_pace`.
-            most = math.inf if given is None else int(given)
-            return [0] * (n_stages - 1) + [most]
+        if self._chooses_by_time():
+            if not (given is None or isinstance(given, Integral)):
+                raise ValueError(
+                    "n_iter must be an int or None with stages='auto' and a timeout, "
+                    f"which choose the number of stages, got {given!r}."
+                )
+            return [0] * (n_stages - 1) + [self._most_trials()]
+        if given is None and n_stages == 1:
+            return [math.inf]
         if given is None:
             raise ValueError(
                 "n_iter=None requires stages='auto' and a timeout, or one stage."
@@ -664,7 +654,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _make_optimizer(self, plan: Plan) -> Optimizer:
         n_trials = self._n_trials(plan.settings)
-        return self._optimizer_for(plan, n_trials[-1 if self._is_timed else 0])
+        return self._optimizer_for(plan, n_trials[0] or n_trials[-1])
 
     def _mixes_fidelities(self) -> bool:
         """Return whether surrogates use earlier stages; ValueError if they cannot."""
@@ -682,67 +672,66 @@ class MultiStageSearchCV(BayesSearchCV):
 
     # -- the stages ---------------------------------------------------------------
 
-    def _stages(self, plan: Plan) -> list[Stage]:
-        settings = plan.settings
-        sizes, n_trials = self._sizes(settings), self._n_trials(settings)
+    def _ladder(self, plan: Plan) -> Ladder:
+        sizes, n_trials = self._sizes(plan.settings), self._n_trials(plan.settings)
         self._mixes_fidelities()
-        first = self._first_on_samples if len(sizes) > 1 else self._first_optimizer
-        stages = []
-        for index, size in enumerate(sizes):
-            paced: dict[str, Any] = {}
-            n_folds = None
-            if self._is_timed and len(sizes) > 1:
-                paced = {"pace": partial(self._pace, index)}
-                if index % 2 == ONE_FOLD:
-                    n_folds, n_workers = 1, effective_n_jobs(self.n_jobs)
-                    paced["n_points"] = n_workers + (n_workers > 1)
-                    paced["trial_share"] = MOST_OF_TRIAL
-            sample = Sample(train_size=size)
-            make = partial(self._next_optimizer, index, sample) if index else first
-            paced |= {"assign": _always(sample), "samples": [sample]}
-            stages.append(Stage(make, n_trials[index], n_folds=n_folds, **paced))
-        return stages
+        is_chosen = isinstance(self.stages, str)
+        if not self._chooses_by_time() or len(sizes) == 1:
+            stages = zip(sizes, n_trials, strict=True)
+            return Ladder([self._stage(*stage) for stage in stages], is_chosen)
+        n_workers = effective_n_jobs(self.n_jobs)
+        n_points = n_workers + (n_workers > 1)
+        rungs = [
+            rung
+            for size in sizes
+            for rung in (
+                self._stage(size, 0, role="time"),
+                self._stage(size, 0, role="search", n_folds=1, n_points=n_points),
+            )
+        ]
+        rungs[-2:] = [rungs[-1], self._stage(1.0, n_trials[-1], role="final")]
+        most, n_timed = self._most_trials(), n_models(plan)
+        return TimedLadder(rungs, is_chosen, most_trials=most, n_timed=n_timed)
 
-    def _pace(
-        self, index: int, plan: Plan, history: History, seconds: float, n_workers: int
-    ) -> tuple[float, float]:
-        """Return the number of trials and the seconds of a stage with a timeout.
+    def _stage(self, size: float | int, n_trials: float, **options: Any) -> Stage:
+        """Return a stage on samples of the training rows."""
+        sample, role = Sample(size), options.get("role", "stage")
+        n_folds = options.get("n_folds")
+        return Stage(
+            partial(self._optimizer_of_stage, sample, role, n_folds),
+            n_trials,
+            lambda number, params: (params, sample),
+            [sample],
+            **options,
+        )
 
-        The first configuration is timed on growing samples, until half of the time does
-        not suffice for `N_FIRST` configurations of the next size with one fold. After
-        these, the best configurations have all rows, with all folds if possible. If
-        half of the time suffices for all rows and folds, they are the only stage.
-        """
-        sizes = self._sizes(plan.settings)[:-1:2]
-        (place, kind), n_sizes = divmod(index, 2), len(sizes)
-        begun, nothing = with_one_fold(history), (0.0, seconds)
-        measured = self._promoted(begun) or self._usable(history)
-        costs = expected_costs(history, measured, sizes, n_workers) / n_workers
-        one_fold = costs / len(plan.splits)
-        left = math.inf if self.n_iter is None else int(self.n_iter) - len(history)
-        if left <= 0:
-            return nothing
-        # Costs of a configuration in this stage with one fold, and in the later ones.
-        following = np.array([*one_fold[place:], costs[-1]])
-        if place == n_sizes and not begun:
-            return left, seconds
-        if begun:
-            fits = N_FINAL[0] * following <= seconds
-            is_search = kind == ONE_FOLD or place == n_sizes
-            is_next = is_search and fits[0] and not np.any(fits[1:])
-            return (left, seconds) if is_next else nothing
-        if kind == TIMING:
-            n_trials = 1 if place else n_models(plan)
-            return (min(left, n_trials), seconds) if place < n_sizes - 1 else nothing
-        reserved = N_FINAL[1] * costs[-1]
-        if reserved > MOST_FINAL * seconds:
-            reserved = N_FINAL[1] * one_fold[-1]
-        share = seconds - min(reserved, MOST_FINAL * seconds)
-        if N_FIRST * following[1] <= min(seconds / 2, share):
-            return nothing
-        return (left if left == math.inf else max(1, left // 2)), share
+    def _optimizer_of_stage(
+        self,
+        sample: Sample,
+        role: str,
+        n_folds: int | None,
+        plan: Plan,
+        history: History,
+    ) -> Optimizer:
+        """Make the optimizer of a stage from the trials of earlier stages."""
+        if not history and len(plan.ladder.rungs) == 1:
+            return self._first_optimizer(plan, history)
+        if not history:
+            return self._first_on_samples(plan)
+        amount = plan.train_fraction(sample), len(plan.splits[:n_folds])
+        starts = self._starts(role, plan, history)
+        if starts is None:
+            return self._first_on_samples(plan)
+        options = self._optimizer_options(
+            plan,
+            surrogate=self._informed_surrogate(plan, amount, history),
+            n_initial_points=len(starts) or self._n_spread(plan),
+            initial_points=starts or plan.initial_points,
+            prior=plan.prior and plan.prior.densities_only(),
+        )
+        return Optimizer(plan.space, **options)
 
-    def _first_on_samples(self, plan: Plan, history: History) -> Optimizer:
+    def _first_on_samples(self, plan: Plan) -> Optimizer:
         optimizer = self._make_optimizer(plan)
         # Known scores are not used, because they were computed on all rows.
         known = promising(plan)
@@ -751,59 +740,39 @@ class MultiStageSearchCV(BayesSearchCV):
             optimizer.enqueue(known[place][0])
         return optimizer
 
-    def _next_optimizer(
-        self, index: int, sample: Sample, plan: Plan, history: History
-    ) -> Optimizer:
-        """Make the optimizer of a later stage from the trials of earlier stages."""
-        stage, is_first = index - 1, False
-        if self._is_timed:
-            one_fold = with_one_fold(history)
-            stage = one_fold[0].fidelity.stage if one_fold else 0
-            is_first = not one_fold
-            if index % 2 == ONE_FOLD and n_models(plan) > 1:
-                is_first = False
-        if is_first:
-            return self._first_on_samples(plan, history)
-        last = [trial for trial in history if trial.fidelity.stage == stage]
-        n = 1
-        if self._is_timed:
-            # The smallest sample does not exclude any model. In the last stage, the
-            # best ones of many are compared, and there are few new trials.
-            n = 2 * self.n_promoted if one_fold else n_models(plan)
-        promoted = [dict(trial.params) for trial in self._promoted(last, n)]
+    def _starts(
+        self, role: str, plan: Plan, history: History
+    ) -> list[dict[str, Any]] | None:
+        """Return the first configurations of a later stage; None for those of a search.
+
+        With a `timeout`, the best ones are compared with the first configuration of the
+        search, usually the estimator's own. The smallest sample does not exclude any
+        model.
+        """
+        first, searched = history[0].params, last_search(history)
+        if role == "time":
+            return [first]
+        last, n_promoted = history[-1].fidelity.stage, self.n_promoted
+        earlier = [trial for trial in history if trial.fidelity.stage == last]
+        if role != "stage" and searched:
+            earlier, n_promoted = searched, 2 * n_promoted
+        elif role != "stage" and (n_timed := n_models(plan)) == 1:
+            return None
+        elif role != "stage":
+            earlier, n_promoted = list(history[:n_timed]), max(n_promoted, n_timed)
+        promoted = [dict(trial.params) for trial in best_of(earlier, n_promoted)]
         if not promoted:
-            _warn_of_failure(last, stage, plan.settings["stages"][stage])
-        elif self._is_timed and one_fold and plan.initial_points:
-            # The best ones are compared with the first configuration, usually the
-            # estimator's own, which remains if there is no time for another one.
-            own = plan.initial_points[0]
-            promoted = [own, *(p for p in promoted if not same(p, own))]
-        options = self._optimizer_options(
-            plan,
-            surrogate=self._informed_surrogate(plan, index, history),
-            n_initial_points=len(promoted) or self._n_spread(plan),
-            initial_points=promoted or plan.initial_points,
-            prior=plan.prior and plan.prior.densities_only(),
-        )
-        return Optimizer(plan.space, **options)
+            _warn_of_failure(earlier)
+        elif role != "stage" and searched:
+            promoted = [first, *(p for p in promoted if not same(p, first))]
+        return promoted
 
-    def _promoted(self, trials: Sequence[Trial], least: int = 1) -> list[Trial]:
-        """Return the best trials of a stage, at least so many, best first."""
-        usable = self._usable(trials)
-        order = best_first(
-            [trial.score for trial in usable],
-            [trial.violation or 0.0 for trial in usable],
-        )
-        return [usable[place] for place in order[: max(self.n_promoted, least)]]
-
-    def _usable(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Return the complete trials with a finite score."""
-        complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
-        return [trial for trial in complete if math.isfinite(trial.score)]
-
-    def _informed_surrogate(self, plan: Plan, index: int, history: History) -> Any:
+    def _informed_surrogate(
+        self, plan: Plan, amount: tuple[float, int], history: History
+    ) -> Any:
         """Return the surrogate, which also uses earlier stages if possible."""
-        seen, stage = self._usable(history), plan.stages[index]
+        seen = best_of(history, len(history))
+        seen.sort(key=lambda trial: trial.number)
         if not (seen and self._mixes_fidelities()):
             return self._model()[0]
         surrogate = check_surrogate(self._model()[0])
@@ -811,22 +780,21 @@ class MultiStageSearchCV(BayesSearchCV):
         if surrogate == "gp" and not candidates.is_enumerated:
             # There are too few scores of this fidelity to fit a warping of the inputs.
             surrogate = "gp-matern52"
+        share, n_folds = amount
         return MultiFidelity(
             make_surrogate(surrogate, candidates, plan.seed),
             plan.space.encode([trial.params for trial in seen]),
             np.array([trial.score for trial in seen]),
             np.array([t.fidelity.train_fraction * np.mean(t.fitted) for t in seen]),
-            plan.train_fraction(stage.samples[0])
-            * (stage.n_folds or len(plan.splits))
-            / len(plan.splits),
+            share * n_folds / len(plan.splits),
         )
 
     # -- after the last trial -----------------------------------------------------
 
     def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         history, optimizers = outcome.history, outcome.optimizers
-        sizes = self._sizes(plan.settings)
-        fractions = [plan.train_fraction(Sample(train_size=size)) for size in sizes]
+        shares = {t.fidelity.stage: t.fidelity.train_fraction for t in history}
+        fractions = list(shares.values())
         return {
             "train_fractions_": fractions,
             "optimizers_": optimizers,
@@ -845,7 +813,7 @@ class MultiStageSearchCV(BayesSearchCV):
             "stage": [fidelity.stage for fidelity in data],
             "train_fraction": [fidelity.train_fraction for fidelity in data],
         }
-        if any(stage.n_folds is not None for stage in plan.stages):
+        if any(rung.n_folds is not None for rung in plan.ladder.rungs):
             columns["n_folds"] = [trial.n_folds for trial in history]
         return columns
 
@@ -863,8 +831,7 @@ class MultiStageSearchCV(BayesSearchCV):
             return selected
         trial = self._ranked(found["trials_"])[selected["best_index_"]]
         share, n_folds = trial.fidelity.train_fraction, trial.n_folds
-        last = plan.train_fraction(plan.stages[-1].samples[0])
-        is_last = (share, n_folds) >= (last, len(plan.splits))
+        is_last = (share, n_folds) >= plan.ladder.rungs[-1].amount(plan)
         if not is_last and self.best_of == "last_stage" and trial.fitted.any():
             warn_user(
                 f"best_score_ is the score on {n_folds} of {len(plan.splits)} folds, "
@@ -888,15 +855,12 @@ def _shares(n_iter: int, n_stages: int) -> list[int]:
     return [each + (stage < left) for stage in range(n_cheap)] + [n_iter - cheap]
 
 
-def _always(sample: Sample) -> Callable[[int, dict], tuple[dict, Sample]]:
-    return lambda number, params: (params, sample)
-
-
-def _warn_of_failure(trials: Sequence[Trial], stage: int, size: Any) -> None:
+def _warn_of_failure(trials: Sequence[Trial]) -> None:
     errors = [trial.error for trial in trials if trial.error is not None]
     first = f" The first error:\n{errors[0]}" if errors else ""
+    fidelity = trials[0].fidelity
     warn_user(
-        f"Stage {stage + 1} has no complete trial. If fits failed because its training "
-        f"sets, stages[{stage}]={size!r}, are too small for the estimator, make them "
-        f"larger.{first}"
+        f"Stage {fidelity.stage + 1} has no complete trial. If fits failed because its "
+        f"training sets, {fidelity.train_fraction:.2g} of the rows, are too small for "
+        f"the estimator, make them larger by stages.{first}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -30,7 +31,7 @@ from skbayes.trial.options import (
     parse_time,
     parse_trial_limits,
 )
-from skbayes.trial.plan import Plan
+from skbayes.trial.plan import Plan, StageStart
 from skbayes.trial.subsets import Sample, Subsets
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
@@ -311,30 +312,36 @@ def draw_splits(
     return splits
 
 
-def draw_subsets(plan: Plan, parameter: str) -> Subsets | None:
-    """Draw the training subsets of all stages, once for all trials.
+def with_subsets(plan: Plan, recorded: Sequence[StageStart], parameter: str) -> Plan:
+    """Return a plan with the training subsets of all stages, once for all trials.
 
-    The `parameter` sets their sizes.
+    The `parameter` sets their sizes. Stages of earlier runs are `recorded`.
     """
-    samples = [sample for stage in plan.stages for sample in stage.samples]
-    if all(sample.is_whole for sample in samples):
-        return None
-    subsets = drawn_from(plan, plan.splits, samples, parameter)
-    shares = [subsets.fraction(stage.samples[0]) for stage in plan.stages]
+    stages = plan.ladder.rungs
+    samples = [sample for stage in stages for sample in stage.samples]
+    earlier = [Sample(row.train_size) for row in recorded]
+    if all(sample.is_whole for sample in [*samples, *earlier]):
+        return plan
+    subsets = drawn_from(plan, plan.splits, [*samples, *earlier])
+    plan = replace(plan, job=replace(plan.job, subsets=subsets))
+    if plan.ladder.is_chosen:
+        return replace(plan, ladder=plan.ladder.without_small(subsets))
+    for sample in samples:
+        subsets.check(sample, parameter)
+    shares = [subsets.fraction(stage.samples[0]) for stage in stages]
     if shares != sorted(shares):
         raise ValueError(
             f"{parameter}: training sets must not become smaller from stage to stage, "
             f"got {plan.settings[parameter]!r}."
         )
     _warn_of_few_rows(parameter, samples, subsets)
-    return subsets
+    return plan
 
 
 def drawn_from(
     plan: Plan,
     splits: Sequence[tuple[Any, Any]],
     samples: Sequence[Sample],
-    parameter: str,
 ) -> Subsets:
     """Draw training subsets of some splits, with the seed of the search."""
     return Subsets.draw(
@@ -344,7 +351,6 @@ def drawn_from(
         labels=plan.y if is_classifier(plan.estimator) else None,
         groups=plan.split_params.get("groups"),
         seed=plan.seed,
-        parameter=parameter,
     )
 
 

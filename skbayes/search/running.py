@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import logging
 import math
 import sys
@@ -20,15 +21,15 @@ from skbayes import compat
 from skbayes.journal.identity import describe_search, search_metadata
 from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
-from skbayes.loop.failures import FailingStart, naming_strings
+from skbayes.loop.failures import N_TRIALS, FailingStart, naming_strings
 from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.search.parameters import SearchParameters
-from skbayes.search.plan import draw_subsets, nearest_point
+from skbayes.search.plan import nearest_point, with_subsets
 from skbayes.trial.aspects.constraints import unreachable_text
 from skbayes.trial.backend import Backend
 from skbayes.trial.evaluator import CandidateEvaluator, make_backend, make_job
-from skbayes.trial.plan import NullJournal, Plan
+from skbayes.trial.plan import Allowance, NullJournal, Plan, Stage, StageStart
 from skbayes.trial.prefix_store import machine_store, temporary_store
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import warn_or_log
@@ -81,7 +82,7 @@ class RunningSearch:
 
         `params` are the arguments of `fit`.
         """
-        optimizer = plan.stages[0].make_optimizer(plan, History())
+        optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
         with contextlib.ExitStack() as stack:
             stack.enter_context(naming_strings(plan.X))
             if "mlflow" in sys.modules:
@@ -109,72 +110,111 @@ class RunningSearch:
                 job = dataclasses.replace(plan.job, splits=file.splits)
                 plan = dataclasses.replace(plan, seed=file.seed, job=job)
                 if file.seed != drawn:
-                    optimizer = plan.stages[0].make_optimizer(plan, History())
+                    optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
                 _check_recorded_scores(plan, file)
-            subsets = draw_subsets(plan, search._subset_parameter)
-            job = dataclasses.replace(plan.job, subsets=subsets)
-            plan = dataclasses.replace(plan, job=job)
+            n_rungs = len(plan.ladder.rungs)
+            plan = with_subsets(plan, journal.stages, search._subset_parameter)
+            if len(plan.ladder.rungs) < n_rungs:
+                optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
             yield cls(search, plan, context, journal, optimizer, n_points, begin)
 
     def run(self, trial_data: Callable[[Any], Any] | None = None) -> Outcome:
         """Run the trials of all stages, or return one that was not finished.
 
-        Each stage has a share of the remaining time, by trials and weight. A stopper
-        observes the trials of one stage and ends that stage; a callback ends the
-        search. No stage begins after the end of the timeout. `trial_data`, if given,
-        makes the data of the trials from the store of shared results.
+        The stages in the journal are run first, and then those that the ladder chooses.
+        A stopper observes the trials of one stage and ends that stage; a callback ends
+        the search. `trial_data`, if given, makes the data of the trials from the store
+        of shared results.
         """
-        plan, journal, optimizer = self.plan, self.journal, self.optimizer
-        outcome = Outcome([optimizer])
+        outcome = Outcome([])
         history = outcome.history
         with self._workers(trial_data) as (evaluator, executor, budget, report):
-            backend = evaluator.backend
-            for index, stage in enumerate(plan.stages):
-                first = len(history)
-                if index > 0:
-                    journal.record_stage(index, first)
-                its_budget = self._budget_of_stage(index, history, budget)
-                if index > 0 and its_budget.n_iter:
-                    optimizer = stage.make_optimizer(plan, history)
-                    logger.info("stage %d begins after %d trials", index + 1, first)
-                if index > 0:
-                    outcome.optimizers.append(optimizer)
-                if not its_budget.n_iter:
-                    continue
-                its_budget = dataclasses.replace(
-                    its_budget, n_configurations=optimizer.n_configurations
-                )
-                n_points = max(self.n_points, stage.n_points)
+            for rung, start, allowance in self._stages(outcome, budget):
+                optimizer = outcome.optimizers[-1]
+                n_points = max(self.n_points, rung.n_points)
                 if hasattr(optimizer, "limit_costs"):
-                    seconds = (its_budget.timeout or 0.0) * n_points
-                    limits = [plan.limits.trial_timeout]
-                    if stage.pace is not None and its_budget.timeout:
-                        limits.append(stage.trial_share * its_budget.timeout)
+                    limits = self.plan.limits.trial_timeout, allowance.trial_seconds
+                    seconds = (allowance.seconds or 0.0) * n_points
                     limit = min(filter(None, limits), default=None)
                     optimizer.limit_costs(limit, seconds or None)
                 scheduler = Scheduler(
                     optimizer,
-                    evaluator.of_stage(index, stage),
+                    evaluator.of_stage(start.stage, rung),
                     executor,
-                    its_budget,
+                    dataclasses.replace(
+                        budget,
+                        n_iter=allowance.n_trials,
+                        timeout=allowance.seconds,
+                        n_configurations=optimizer.n_configurations,
+                    ),
                     n_points=n_points,
-                    journal=journal,
+                    journal=self.journal,
                     report=report,
-                    score_of=plan.objective.of_trial,
+                    score_of=self.plan.objective.of_trial,
                     history=history,
-                    stage=index,
+                    start=start,
                 )
+                backend = evaluator.backend
                 outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
-                if outcome.stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
-                    break
-                is_over = budget.clock() > budget.deadline
-                if is_over and index + 1 < len(plan.stages):
-                    outcome.stop_reason = StopReason.TIMEOUT
-                    break
             if not history:
-                evaluator = evaluator.of_stage(0, plan.stages[0])
-                history.append(evaluator.untried(_untried_params(plan)))
+                evaluator = evaluator.of_stage(0, self.plan.ladder.rungs[0])
+                history.append(evaluator.untried(_untried_params(self.plan)))
         return outcome
+
+    def _stages(
+        self, outcome: Outcome, budget: Budget
+    ) -> Iterator[tuple[Stage, StageStart, Allowance]]:
+        """Yield each stage with its start, and the number and time of its trials."""
+        plan, ladder, history = self.plan, self.plan.ladder, outcome.history
+        recorded = list(self.journal.stages)
+        rung: Stage | None = None
+        for index in itertools.count():
+            is_recorded, last = index < len(recorded), rung
+            n_left, n_before = ladder.n_trials - len(history), len(history)
+            is_ended = outcome.stop_reason in (
+                StopReason.INTERRUPTED,
+                StopReason.CALLBACK,
+            )
+            if n_left <= 0 or (is_ended and not is_recorded):
+                return
+            seconds = None
+            if budget.timeout is not None:
+                seconds = max(0.0, budget.deadline - budget.clock())
+            known = plan, history, seconds, self.context.n_workers
+            # Stages of an earlier run are run again, regardless of the time.
+            if is_recorded:
+                rung = ladder.stage_of(recorded[index])
+            else:
+                rung = ladder.following(last, *known)
+            if rung is None:
+                return
+            if index > 0 and not is_recorded and seconds == 0.0:
+                outcome.stop_reason = StopReason.TIMEOUT
+                return
+            if is_recorded or rung is not last:
+                start = rung.start(len(outcome.optimizers), len(history))
+                if is_recorded:
+                    start = recorded[index]
+                optimizer = self.optimizer
+                if index > 0:
+                    optimizer = rung.make_optimizer(plan, history)
+                outcome.optimizers.append(optimizer)
+                logger.info("stage %d begins: %s", start.stage + 1, start)
+            elif outcome.stop_reason != StopReason.TIMEOUT:
+                return  # the same stage again has nothing to do
+            if index + 1 < len(recorded):
+                allowance = Allowance(recorded[index + 1].first - start.first)
+            else:
+                begun = self.journal.stages[: start.stage]
+                allowance = ladder.allowance(rung, begun, *known)
+            n_trials = allowance.n_trials
+            if index + 1 == len(recorded):
+                # It was the last stage of an earlier run.
+                n_trials = max(n_trials, len(self.journal.proposals) - start.first)
+            n_trials = min(n_trials, n_left + len(history) - start.first)
+            yield rung, start, dataclasses.replace(allowance, n_trials=n_trials)
+            if rung is last and len(history) == n_before:
+                return
 
     @contextlib.contextmanager
     def _workers(
@@ -182,16 +222,17 @@ class RunningSearch:
     ) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Budget, Report | None]]:
         """Yield the evaluator, the executor, the whole budget, and the reports."""
         plan, context, overlap = self.plan, self.context, self.context.can_overlap
+        rungs = plan.ladder.rungs
         stages = [
             PlannedStage(
                 min(stage.n_trials, self.optimizer.n_configurations),
                 stage.weight_in(plan),
                 max(self.n_points, stage.n_points) if overlap else 1,
             )
-            for stage in plan.stages
+            for stage in rungs
         ]
         n_planned = sum(stage.n_trials for stage in stages)
-        n_points = max(self.n_points, *(stage.n_points for stage in plan.stages))
+        n_points = max(self.n_points, *(stage.n_points for stage in rungs))
         with (
             self._shared_results(trial_data) as X,
             make_backend(plan, make_job(plan, X), context) as backend,
@@ -240,41 +281,23 @@ class RunningSearch:
             backend.end_after(left)
         # A finite `error_score` hides failures of the scorer.
         is_hidden = np.isfinite(plan.missing_score)
+        check = FailingStart(plan, plan.ladder.rungs[0], backend)
+        # The first trials of the search, which may belong to several stages.
+        first = History()
 
-        def begins_with_failures(history: History) -> bool:
-            last = history[-1]
+        def begins_with_failures(of_stage: History) -> bool:
+            if len(first) == N_TRIALS:
+                return False
+            last = of_stage[-1]
+            first.append(last)
             failed = last.error is not None or not np.isfinite(last.score)
-            check = FailingStart(plan, plan.stages[0], backend)
-            return (failed or is_hidden) and check(history)
+            return (failed or is_hidden) and check(first)
 
         stoppers = [begins_with_failures, *plan.settings["stopper"]]
         budget = Budget(n_planned, left, stoppers=stoppers)
         if left is None:
             return budget
         return dataclasses.replace(budget, deadline=budget.clock() + left)
-
-    def _budget_of_stage(self, index: int, history: History, budget: Budget) -> Budget:
-        """Return the budget of a stage that begins after some trials."""
-        recorded = self.journal.stages.get(index + 1)
-        if recorded is not None:
-            # The stage ended in an earlier run.
-            return Budget(recorded - len(history))
-        stages = self.plan.stages[index:]
-        n_trials, timeout = stages[0].n_trials, None
-        if budget.timeout is not None:
-            left = max(0.0, budget.deadline - budget.clock())
-            if stages[0].pace is not None:
-                n_workers = self.context.n_workers
-                n_trials, timeout = stages[0].pace(self.plan, history, left, n_workers)
-                # Trials of an earlier run belong to the stage that was not recorded.
-                n_recorded = len(self.journal.proposals) - len(history)
-                n_trials = max(n_trials, n_recorded)
-            else:
-                weights = [s.n_trials * s.weight_in(self.plan) for s in stages]
-                # The weights of searches without a number of trials are infinite.
-                share = 1.0 if len(stages) == 1 else weights[0] / sum(weights)
-                timeout = share * left
-        return dataclasses.replace(budget, n_iter=n_trials, timeout=timeout)
 
     @contextlib.contextmanager
     def _reporting(self, stages: list[PlannedStage]) -> Iterator[Report | None]:
@@ -325,9 +348,13 @@ def _untried_params(plan: Plan) -> dict[str, Any]:
     params = nearest_point(plan.space, plan.own)
     if plan.space.allows(params):
         return params
-    optimizer = plan.stages[0].make_optimizer(plan, History())
+    optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
     proposed: dict[str, Any] = optimizer.propose().params
     return proposed
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _journal_of(
@@ -339,14 +366,15 @@ def _journal_of(
             "inside cross-validation, once for each outer fold, and a journal "
             "contains one search. Set journal=None."
         )
-    settings = plan.settings
-    given = settings["pre_dispatch"]
+    settings, given = plan.settings, plan.settings["pre_dispatch"]
+    # Values for these data depend on parameters that may change.
+    unchosen = {n: v for n, v in search._values().items() if _is_auto(v)}
     return Journal(
         settings["journal"],
         space=plan.space,
         identity=describe_search(
             type(search),
-            settings,
+            {**settings, **unchosen},
             search._without_effect,
             plan.space,
             plan.X,

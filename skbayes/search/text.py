@@ -612,8 +612,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     # -- hooks --------------------------------------------------------------------
 
-    @property
-    def _is_timed(self) -> bool:
+    def _chooses_by_time(self) -> bool:
         # The sizes of the stages depend on the number of documents only.
         return False
 

@@ -43,7 +43,7 @@ from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
 from skbayes.trial.costs import trial_cost, trial_costs
 from skbayes.trial.objectives import ScoreAndCost
-from skbayes.trial.plan import Plan, Stage
+from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import Fidelity, History, Trial, TrialState
 from skbayes.trial.subsets import Sample, check_train_size
 from skbayes.utils.ranking import best_first, least_violating
@@ -598,10 +598,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _own_values(self, estimator: Any) -> dict[str, Any]:
         return {**super()._own_values(estimator), SIZE: self._sizes()[-1]}
 
-    def _stages(self, plan: Plan) -> list[Stage]:
+    def _ladder(self, plan: Plan) -> Ladder:
         sizes = [Sample(train_size=size) for size in self._sizes()]
         first, most = self._first_optimizer, self._most_trials()
-        return [Stage(first, most, _split_size, sizes, weight=1.0)]
+        return Ladder([Stage(first, most, _split_size, sizes, weight=1.0)])
 
     def _make_optimizer(self, plan: Plan) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
@@ -726,8 +726,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         sample = Sample(train_size=self._sizes()[place])
         everything = np.arange(plan.n_samples)
         split = everything, everything[:0]
-        parameter = self._subset_parameter
-        subsets = drawn_from(plan, [split], [sample], parameter)
+        subsets = drawn_from(plan, [split], [sample])
+        subsets.check(sample, self._subset_parameter)
         rows = subsets.rows(0, everything, sample)
         return None if rows is everything else rows
 

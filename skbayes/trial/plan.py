@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,11 +19,15 @@ from skbayes.trial.fold import Job
 from skbayes.trial.limits import FitLimits
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.records import FoldResult, History, Trial
-from skbayes.trial.subsets import ALL_ROWS, Sample
+from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
 
 if TYPE_CHECKING:
     from skbayes.trial.constraints import Constraints
 
+
+# Purpose of a stage: one of given stages, or a rung of a search with a time limit, on
+# which a configuration is timed, many are tried, or the best ones are compared.
+Role = Literal["stage", "time", "search", "final"]
 
 # With pruning=True, the chance to become the best below which a trial is pruned.
 PRUNING_RISK = 0.2
@@ -42,11 +47,13 @@ class NullJournal(AbstractContextManager):
         self.expected_improvements: list[float | None] = []
         # Their finished trials, by number.
         self.results: dict[int, Trial] = {}
-        # First trial of each stage that has begun, except the first stage.
-        self.stages: dict[int, int] = {}
+        # Stages that have begun, in order.
+        self.stages: list[StageStart] = []
 
-    def record_stage(self, stage: int, first: int) -> None:
-        """Record the number of the first trial of a stage, if it is new."""
+    def record_stage(self, start: StageStart) -> None:
+        """Record a stage before its first proposal, if it is new."""
+        if start.stage == len(self.stages):
+            self.stages.append(start)
 
     def record_proposal(
         self,
@@ -78,14 +85,10 @@ class Stage:
     earlier stages. ``assign(number, params)`` returns the parameters to set and
     the :class:`~skbayes.trial.subsets.Sample` of a trial of the search. `samples` are
     all that it can return. `n_folds` is the number of folds of a trial, which are the
-    first ones; None means all. `weight` is the
-    expected time of a trial, relative to the trials of other stages; None means the
-    share of the training rows. `n_points` is the number of trials in parallel, if it is
-    larger than the number of the search. With a timeout,
-    ``pace(plan, history, seconds, n_workers)`` is called with the remaining seconds
-    when the stage begins. It returns the number of trials and the seconds of the stage.
-    A stage without trials is left out. Proposals should not take more than the
-    `trial_share` of its seconds.
+    first ones; None means all. `weight` is the expected time of a trial, relative to
+    the trials of other stages; None means the share of the training rows. `n_points` is
+    the number of trials in parallel, if it is larger than the number of the search. The
+    `role` is that of a rung of a search with a time limit.
     """
 
     make_optimizer: Callable[[Plan, History], Any]
@@ -94,15 +97,144 @@ class Stage:
     samples: Sequence[Sample] = (ALL_ROWS,)
     weight: float | None = None
     n_points: int = 1
-    pace: Callable[[Plan, History, float, int], tuple[float, float]] | None = None
-    trial_share: float = 1.0
     n_folds: int | None = None
+    role: Role = "stage"
 
     def weight_in(self, plan: Plan) -> float:
         """Return the expected time of a trial, relative to those on all rows."""
         if self.weight is None:
             return plan.train_fraction(self.samples[0])
         return self.weight
+
+    def amount(self, plan: Plan) -> tuple[float, int]:
+        """Return the share of the training rows and the number of folds of a trial."""
+        n_folds = len(plan.splits[: self.n_folds])
+        return plan.train_fraction(self.samples[0]), n_folds
+
+    def start(self, stage: int, first: int) -> StageStart:
+        """Return the record of its start, as a stage of the search."""
+        n_trials = self.n_trials if math.isfinite(self.n_trials) else None
+        size = self.samples[0].train_size
+        return StageStart(stage, first, n_trials, size, self.n_folds, self.role)
+
+
+@dataclass(frozen=True)
+class StageStart:
+    """Start of a stage at its `first` trial, with the planned number of trials."""
+
+    stage: int = 0
+    first: int = 0
+    n_trials: float | None = None
+    train_size: float | int = 1.0
+    n_folds: int | None = None
+    role: Role = "stage"
+
+    def is_of(self, stage: Stage) -> bool:
+        """Return whether it is the start of a stage with these trials."""
+        size = stage.samples[0].train_size
+        wanted = (size, stage.n_folds, stage.role)
+        return (self.train_size, self.n_folds, self.role) == wanted
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """Maximum number of trials and seconds of a stage, and seconds of one trial."""
+
+    n_trials: float
+    seconds: float | None = None
+    trial_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Stages of a search in order, and what each of them gets.
+
+    Each stage has its own number of trials. The time that is left when it begins is
+    divided in proportion to the numbers of trials times their weights. If the sizes of
+    the samples were chosen by the search (`is_chosen`), those that are too small are
+    left out.
+    """
+
+    rungs: Sequence[Stage]
+    is_chosen: bool = False
+
+    @property
+    def n_trials(self) -> float:
+        """Maximum number of trials."""
+        return sum(rung.n_trials for rung in self.rungs)
+
+    def without_small(self, subsets: Subsets) -> Ladder:
+        """Return a ladder without samples that lack a class or a whole group.
+
+        The next larger sample gets their trials.
+        """
+        kept: list[Stage] = []
+        n_trials: float = 0
+        for rung in self.rungs:
+            n_trials += rung.n_trials
+            if all(map(subsets.is_large_enough, rung.samples)):
+                kept.append(replace(rung, n_trials=n_trials))
+                n_trials = 0
+        return replace(self, rungs=kept)
+
+    def stage_of(self, start: StageStart) -> Stage:
+        """Return the stage of an earlier run, also if it has another time limit now."""
+        same = [rung for rung in self.rungs if start.is_of(rung)]
+        if same:
+            own = self.rungs[min(start.stage, len(self.rungs) - 1)]
+            return own if own in same else same[0]
+        sample = Sample(start.train_size)
+        return replace(
+            self.rungs[0],
+            n_trials=math.inf if start.n_trials is None else start.n_trials,
+            assign=lambda number, params: (params, sample),
+            samples=[sample],
+            n_folds=start.n_folds,
+            role=start.role,
+        )
+
+    def following(
+        self,
+        last: Stage | None,
+        plan: Plan,
+        history: History,
+        seconds: float | None,
+        n_workers: int,
+    ) -> Stage | None:
+        """Return the stage after the last one; None at the end."""
+        if last is None:
+            return self.rungs[0]
+        if last in self.rungs:
+            return next(iter(self.rungs[self.rungs.index(last) + 1 :]), None)
+        larger = (r for r in self.rungs if r.amount(plan) > last.amount(plan))
+        return next(larger, None)
+
+    def allowance(
+        self,
+        rung: Stage,
+        starts: Sequence[StageStart],
+        plan: Plan,
+        history: History,
+        seconds: float | None,
+        n_workers: int,
+    ) -> Allowance:
+        """Return what a stage gets, after the stages that have begun.
+
+        If the search is continued with more trials, the last stage of the earlier run
+        gets those of the stages before.
+        """
+        if rung not in self.rungs:
+            return Allowance(0)
+        place = self.rungs.index(rung)
+        planned = sum(stage.n_trials for stage in self.rungs[:place])
+        before = sum(start.n_trials or 0 for start in starts)
+        n_trials = rung.n_trials + max(planned - before, 0)
+        if seconds is None:
+            return Allowance(n_trials)
+        weights = [r.n_trials * r.weight_in(plan) for r in self.rungs[place:]]
+        # The weights of searches without a number of trials are infinite.
+        share = 1.0 if len(weights) == 1 else weights[0] / sum(weights)
+        return Allowance(n_trials, share * seconds)
 
 
 @dataclass(frozen=True)
@@ -126,7 +258,7 @@ class Plan:
     prior: OptimumPrior | None = None
     known: Sequence[Any] = ()
     limits: FitLimits = FitLimits()
-    stages: Sequence[Stage] = ()
+    ladder: Ladder = Ladder(())
     seed: int = 0
     notes: dict[str, Any] = field(default_factory=dict)
 

@@ -45,10 +45,16 @@ ALL_ROWS = Sample()
 
 @dataclass(frozen=True)
 class Subsets:
-    """Training subsets of a search, from ranks (n,) of training rows."""
+    """Training subsets of a search, from ranks (n,) of training rows.
+
+    `needed` are the smallest sizes, by subset and split. Subsets that are `stratified`
+    contain each class.
+    """
 
     ranks: Mapping[int, Sequence[np.ndarray]]
     sizes: tuple[int, ...]
+    needed: Mapping[int, Sequence[int]]
+    stratified: bool
 
     @classmethod
     def draw(
@@ -60,9 +66,8 @@ class Subsets:
         labels: Any = None,
         groups: Any = None,
         seed: int = 0,
-        parameter: str = "train_size",
     ) -> Subsets:
-        """Draw the subsets for some samples, or raise a ValueError.
+        """Draw the subsets for some samples.
 
         With the `labels` of a classifier, each subset contains at least one row of each
         class, and is otherwise stratified. Rows of one of the `groups` are together.
@@ -85,11 +90,7 @@ class Subsets:
                 rng = make_generator(seed, Stream.SUBSET, subset, split)
                 ranks[subset].append(_ranks(own, parts, len(train), rng))
                 needed[subset].append(_least(ranks[subset][-1], own))
-        drawn = cls(ranks, sizes)
-        for sample in partial:
-            least = needed[sample.subset]
-            drawn._check(sample, least, parameter, classes is not None)
-        return drawn
+        return cls(ranks, sizes, needed, classes is not None)
 
     def rows(self, split: int, train: Any, sample: Sample) -> Any:
         """Return the rows to train on, in the order of the training set."""
@@ -115,19 +116,28 @@ class Subsets:
         too_few = not isinstance(size, int) and size * smallest < least
         return least if too_few else size
 
-    def _check(
-        self, sample: Sample, needed: list[int], parameter: str, stratified: bool
-    ) -> None:
-        size = self._size(sample)
+    def is_large_enough(self, sample: Sample) -> bool:
+        """Return whether a sample contains each class, or a whole group."""
+        if sample.is_whole:
+            return True
+        wanted = [_n_rows(self._size(sample), n) for n in self.sizes]
+        needed = self.needed[sample.subset]
+        return all(m >= least for m, least in zip(wanted, needed, strict=True))
+
+    def check(self, sample: Sample, parameter: str) -> None:
+        """Raise ValueError if a sample is too small, or larger than all sets."""
+        if sample.is_whole:
+            return
+        size, needed = self._size(sample), self.needed[sample.subset]
         counted = isinstance(size, int)
         if counted and size > max(self.sizes):
             raise ValueError(
                 f"{parameter}: {size} rows are more than any training set has; the "
                 f"largest has {max(self.sizes)}."
             )
-        wanted = [_n_rows(size, n) for n in self.sizes]
-        if all(m >= least for m, least in zip(wanted, needed, strict=True)):
+        if self.is_large_enough(sample):
             return
+        wanted = [_n_rows(size, n) for n in self.sizes]
         if counted:
             smallest = str(max(needed))
         else:
@@ -135,7 +145,7 @@ class Subsets:
             share = max((least - 0.5) / n for least, n in pairs)
             share = min(1.0, math.ceil(share * 1e4) / 1e4)
             smallest = f"{share:g} ({max(needed)} rows)"
-        purpose = "one row of each class" if stratified else "one whole group"
+        purpose = "one row of each class" if self.stratified else "one whole group"
         raise ValueError(
             f"{parameter}: {size!r} ({min(wanted)} rows) is too small. A training set "
             f"must contain {purpose}. Use at least {smallest}."

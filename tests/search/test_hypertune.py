@@ -126,7 +126,7 @@ def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small
     splits = list(KFold(3).split(X))
     job = Job(search.estimator, X, y, splits)
     plan = Plan(job, None, space=space)
-    stages = search._stages(plan)
+    stages = search._ladder(plan).rungs
     assert sum(stage.n_trials for stage in stages) == n_iter
     assert sum(stage.n_trials for stage in stages[:-1]) == n_small
 

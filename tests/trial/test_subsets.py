@@ -17,6 +17,14 @@ SPLITS = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, LABELS))
 SIZES = [0.05, 0.1, 0.3, 0.5, 0.8, 20, 149]
 
 
+def checked(splits, samples, **kwargs):
+    """Draw subsets, or raise an error for a sample that is too small or too large."""
+    subsets = Subsets.draw(splits, samples, **kwargs)
+    for sample in samples:
+        subsets.check(sample, "stages")
+    return subsets
+
+
 def sized(sizes, subset=0):
     return [Sample(train_size=size, subset=subset) for size in sizes]
 
@@ -60,7 +68,7 @@ def test_each_class_has_its_share(counts, size, seed):
     n_rows = int(np.floor(size * len(labels) + 0.5))
     if n_rows < len(counts):
         with pytest.raises(ValueError, match=rf"\({len(counts)} rows\)"):
-            Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
+            checked([(train, [])], sized([size]), labels=labels, seed=seed)
         return
     subsets = Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
     chosen = subsets.rows(0, train, Sample(train_size=size))
@@ -137,16 +145,16 @@ def test_masks_and_indices_are_the_same():
 )
 def test_sizes_that_will_not_do(size, kwargs, smallest):
     with pytest.raises(ValueError, match=f"^stages: .*{smallest}"):
-        Subsets.draw(SPLITS, sized([size]), parameter="stages", **kwargs)
+        checked(SPLITS, sized([size]), **kwargs)
 
 
 @pytest.mark.parametrize("kwargs", [{"labels": LABELS}, {"groups": LABELS}])
 def test_the_smallest_size_named_will_do(kwargs):
     with pytest.raises(ValueError, match="Use at least") as error:
-        Subsets.draw(SPLITS, sized([1e-3]), **kwargs)
+        checked(SPLITS, sized([1e-3]), **kwargs)
     words = str(error.value).split("Use at least ")[1]
     share, n_rows = words.split(" ")[0], words.split("(")[1].split(" ")[0]
-    Subsets.draw(SPLITS, sized([float(share), int(n_rows)]), **kwargs)
+    checked(SPLITS, sized([float(share), int(n_rows)]), **kwargs)
 
 
 def test_shares_of_counts():

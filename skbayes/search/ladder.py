@@ -1,0 +1,269 @@
+"""Stages of MultiStageSearchCV that are chosen: their sizes, costs and times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from skbayes import compat
+from skbayes.space.lists import option_key
+from skbayes.space.optimum_prior import ModelStarts
+from skbayes.trial.plan import Allowance, Ladder, Plan, Stage, StageStart
+from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.subsets import Subsets
+from skbayes.utils.ranking import best_first
+
+# The smallest number of rows of a stage, and the factor by which the stages grow,
+# without and with a timeout.
+FIRST_ROWS, GROWTH = 2500, 5
+FIRST_TIMED_ROWS, TIMED_GROWTH = 500, 3
+
+# With a timeout, the number of trials with one fold for which the search has time, the
+# number of configurations for which time is reserved to compare them, and the smallest
+# number that can be compared: the first one and the best one.
+N_SEARCHED, N_RESERVED, N_COMPARED = 20, 6, 2
+
+# Maximum share of the time that is reserved.
+MOST_RESERVED = 0.6
+
+# Maximum share of the time of a stage with one fold for one trial.
+MOST_OF_TRIAL = 0.2
+
+# Exponent of the number of rows in the time of a fit on the next size before it is
+# measured, and its limit.
+EXPONENT, MAX_EXPONENT = 0.6, 2.5
+
+# Minimum number of rows of a sample by class, and by rows of the largest group.
+ROWS_PER_CLASS, N_GROUPS = 10, 20
+
+# Shortest time of a fit in seconds.
+LEAST_SECONDS = 1e-3
+
+
+def chosen_sizes(
+    n_rows: int, y: Any, groups: Any, n_iter: Any, is_timed: bool
+) -> tuple[float, ...]:
+    """Return the sizes of the stages for a number of training rows."""
+    first, growth = FIRST_ROWS, GROWTH
+    if is_timed:
+        first, growth = FIRST_TIMED_ROWS, TIMED_GROWTH
+    n_first = max(first, _rows_for_all(y, groups))
+    n_sizes = 1 + math.floor(math.log(max(n_rows / n_first, 1.0), growth))
+    if isinstance(n_iter, Integral):
+        # A configuration is timed before it is compared with another one.
+        n_sizes = min(n_sizes, int(n_iter) - N_COMPARED * is_timed)
+    return tuple(float(growth) ** -k for k in range(max(n_sizes, 1) - 1, -1, -1))
+
+
+def _rows_for_all(y: Any, groups: Any) -> int:
+    """Return a number of rows with enough classes and groups for a small sample."""
+    least, y = 1, compat.to_host(y)
+    if y is not None and type_of_target(y) in ("binary", "multiclass"):
+        least = ROWS_PER_CLASS * len(np.unique(y))
+    if groups is not None:
+        sizes = np.unique(groups, return_counts=True)[1]
+        least = max(least, N_GROUPS * int(sizes.max()))
+    return least
+
+
+def n_models(plan: Plan) -> int:
+    """Return the number of models of a choice among models, or 1."""
+    starts = plan.prior and plan.prior.portfolio
+    return len(starts.rows) if isinstance(starts, ModelStarts) else 1
+
+
+def best_of(trials: Iterable[Trial], n: int) -> list[Trial]:
+    """Return the best `n` of the complete trials with a finite score."""
+    usable = [
+        trial
+        for trial in trials
+        if trial.state == TrialState.COMPLETE and math.isfinite(trial.score)
+    ]
+    violations = [trial.violation or 0.0 for trial in usable]
+    order = best_first([trial.score for trial in usable], violations)
+    return [usable[place] for place in order[:n]]
+
+
+def last_search(history: Sequence[Trial]) -> list[Trial]:
+    """Return the trials of the last stage with fewer folds."""
+    stages = [t.fidelity.stage for t in history if t.fidelity.n_folds is not None]
+    return [t for t in history if stages and t.fidelity.stage == stages[-1]]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Expected seconds of a fit.
+
+    `first` are measured seconds of the first configuration by share of the training
+    rows, and `ratio` is that of the best configurations to the first one.
+    """
+
+    first: Mapping[float, float]
+    ratio: float
+    n_workers: int
+
+    @classmethod
+    def measured(cls, history: Sequence[Trial], n_workers: int) -> Costs:
+        """Return the costs by the times of finished trials."""
+        keys = [option_key(trial.params) for trial in history]
+        own = [t for t, k in zip(history, keys, strict=True) if k == keys[0]]
+        # Times of several folds are more precise.
+        own.sort(key=lambda trial: int(trial.fitted.sum()))
+        complete = [trial for trial in own if trial.state == TrialState.COMPLETE]
+        seconds = {t.fidelity.train_fraction: _of_fit(t, n_workers) for t in complete}
+        costs = cls(seconds, 1.0, n_workers)
+        best = best_of(last_search(history) or history, N_RESERVED // 2)
+        ratios = [
+            _of_fit(trial, n_workers) / costs.of_fit(trial.fidelity.train_fraction)
+            for trial in best
+            if seconds
+        ]
+        return cls(seconds, float(np.median(ratios or [1.0])), n_workers)
+
+    def of_fit(self, share: float) -> float:
+        """Return the seconds of a fit at a share of the rows; 0 if none is measured.
+
+        The greater value of a line and of a power of the share counts. The former
+        describes fits with a constant cost, and the latter fits whose cost grows
+        faster.
+        """
+        if not self.first:
+            return 0.0
+        if share in self.first:
+            return self.ratio * self.first[share]
+        (largest, cost), *smaller = sorted(self.first.items(), reverse=True)
+        if not smaller:
+            exponent = EXPONENT if share < 1.01 * TIMED_GROWTH * largest else 1.0
+            return self.ratio * cost * float((share / largest) ** exponent)
+        ((small, cheap), *_) = smaller
+        slope = max(cost - cheap, 0.0) / (largest - small)
+        exponent = math.log(cost / cheap) / math.log(largest / small)
+        power = cost * (share / largest) ** min(max(exponent, 0.0), MAX_EXPONENT)
+        return self.ratio * float(max(cost + slope * (share - largest), power))
+
+    def of_trials(self, n_trials: int, amount: tuple[float, int]) -> float:
+        """Return the seconds of trials with a share of the rows and some folds."""
+        share, n_folds = amount
+        n_rounds = math.ceil(n_trials * n_folds / self.n_workers)
+        return n_rounds * self.of_fit(share)
+
+
+def _of_fit(trial: Trial, n_workers: int) -> float:
+    """Return the seconds of a fit of a trial."""
+    n_rounds = math.ceil(int(trial.fitted.sum()) / n_workers)
+    return max(trial.duration, LEAST_SECONDS) / max(n_rounds, 1)
+
+
+@dataclass(frozen=True)
+class TimedLadder(Ladder):
+    """Stages that are chosen by measured times.
+
+    The first configuration is timed on growing samples, until half of the time does not
+    suffice for `N_SEARCHED` configurations of the next size with one fold. After these,
+    the best configurations get the largest sample, with all folds if possible, for
+    which there is time. If half of the time suffices for all rows and folds, they are
+    the only stage after the timing. At the start, `n_timed` configurations are timed.
+    """
+
+    most_trials: float = math.inf
+    n_timed: int = 1
+
+    @property
+    def n_trials(self) -> float:
+        """Maximum number of trials."""
+        return self.most_trials
+
+    def without_small(self, subsets: Subsets) -> Ladder:
+        """Return a ladder without samples that lack a class or a whole group."""
+        ladder = super().without_small(subsets)
+        if any(rung.role == "time" for rung in ladder.rungs):
+            return ladder
+        # Nothing is left to be timed.
+        return Ladder([replace(ladder.rungs[-1], n_trials=self.most_trials)])
+
+    def following(
+        self,
+        last: Stage | None,
+        plan: Plan,
+        history: History,
+        seconds: float | None,
+        n_workers: int,
+    ) -> Stage | None:
+        """Return the stage after the last one, which may be the last one again."""
+        if last is None:
+            return self.rungs[0]
+        costs = Costs.measured(history, n_workers)
+        left = math.inf if seconds is None else seconds
+        larger = self._larger(last, plan, costs, left)
+        if last.role != "time":
+            is_whole = last.amount(plan) == self.rungs[-1].amount(plan)
+            return larger[-1] if larger else None if is_whole else last
+        if larger and self.most_trials - len(history) <= N_COMPARED:
+            return larger[-1]
+        enough = min(left / 2, left - self._reserved(plan, costs, left))
+        share = last.amount(plan)[0]
+        chosen, *others = (
+            r for r in self.rungs if r.role != "time" and r.amount(plan)[0] >= share
+        )
+        for rung in others:
+            if costs.of_trials(N_SEARCHED, rung.amount(plan)) > enough:
+                break
+            # The costs on a larger sample are measured before it is searched.
+            same = (r for r in self.rungs if r.samples == rung.samples)
+            if (timing := next(same)).role == "time":
+                return timing
+            chosen = rung
+        return chosen
+
+    def allowance(
+        self,
+        rung: Stage,
+        starts: Sequence[StageStart],
+        plan: Plan,
+        history: History,
+        seconds: float | None,
+        n_workers: int,
+    ) -> Allowance:
+        """Return what a stage gets; time is reserved to compare the best trials."""
+        n_begun = sum(trial.fidelity.stage == len(starts) for trial in history)
+        n_left = self.most_trials - len(history)
+        if rung.role == "time":
+            return Allowance(min(1 if starts else self.n_timed, n_left), seconds)
+        if rung.role != "search" or seconds is None:
+            return Allowance(n_begun + n_left, seconds)
+        costs = Costs.measured(history, n_workers)
+        if self._larger(rung, plan, costs, seconds):
+            seconds -= self._reserved(plan, costs, seconds)
+            if math.isfinite(n_left):
+                n_left = max(1, min(n_left // 2, n_left - N_COMPARED))
+        return Allowance(n_begun + n_left, seconds, MOST_OF_TRIAL * seconds)
+
+    def _larger(
+        self, rung: Stage, plan: Plan, costs: Costs, seconds: float
+    ) -> list[Stage]:
+        """Return the stages with more data in which there is time to compare trials."""
+        amounts = {
+            place: other.amount(plan)
+            for place, other in enumerate(self.rungs)
+            if other.role != "time" and other.amount(plan) > rung.amount(plan)
+        }
+        return [
+            self.rungs[place]
+            for place, amount in amounts.items()
+            if costs.of_trials(N_COMPARED, amount) <= seconds
+        ]
+
+    def _reserved(self, plan: Plan, costs: Costs, seconds: float) -> float:
+        """Return the seconds in which the best trials are compared, if possible."""
+        share, n_folds = self.rungs[-1].amount(plan)
+        most = MOST_RESERVED * seconds
+        wanted = costs.of_trials(N_RESERVED, (share, n_folds))
+        if wanted > most:
+            wanted = costs.of_trials(N_RESERVED, (share, 1))
+        return min(wanted, most)
