@@ -159,6 +159,8 @@ resource_tracker = _private(
     SimpleNamespace(register=_do_nothing, unregister=_do_nothing),
     _HAS_PROCESSES,
 )
+#: Computes the value of `pre_dispatch` for a number of jobs.
+eval_expr = _private("joblib.parallel", "eval_expr", None, False)
 TASK_PENDING = _private("joblib.parallel", "TASK_PENDING", None, False)
 default_parallel_config = _private("joblib.parallel", "default_parallel_config")
 _joblib_state = _private("joblib.parallel", "_backend")

@@ -7,6 +7,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from skbayes import compat
 from skbayes.defaults.names import check_aliases, check_name, warn_of_integers
 from skbayes.defaults.parts import is_estimator, own_values, owner_of
 from skbayes.search.out_of_fold import check_partition
+from skbayes.search.parameters import EXPECTED
 from skbayes.space import Column, Space
 from skbayes.trial.evaluator import check_candidates, check_clone
 from skbayes.trial.fold import configured
@@ -52,10 +54,12 @@ def check_arguments(settings: Mapping[str, Any]) -> None:
             "processors, got 0."
         )
     n_iter, in_flight = settings["n_iter"], settings["pre_dispatch"]
+    _check_pre_dispatch(in_flight)
     if n_iter is None and settings["timeout"] is None and not settings["stopper"]:
         raise ValueError("n_iter=None requires timeout or stopper to end the search.")
-    most = np.inf if n_iter is None else np.sum(n_iter)
-    if not isinstance(in_flight, str) and in_flight > most:
+    counts = list(np.ravel(n_iter)) if n_iter is not None else [np.inf]
+    is_valid = all(isinstance(n, Integral) for n in counts)
+    if not isinstance(in_flight, str) and is_valid and in_flight > sum(counts):
         warn_user(
             f"pre_dispatch={in_flight} is more than n_iter={n_iter}: all "
             "trials are proposed before a score is known, so the surrogate is never "
@@ -64,6 +68,34 @@ def check_arguments(settings: Mapping[str, Any]) -> None:
     for metric in _metrics(settings["scoring"]):
         check_metric_name(metric, "scoring")
         _check_scorer(metric)
+    if callable(settings["refit"]):
+        check_instances(settings["refit"], "refit")
+        _check_call("refit", settings["refit"], "cv_results_")
+    for criterion in check_stoppers(settings["stopper"]):
+        _check_call("stopper", criterion, "the trials so far")
+    if callable(settings.get("cost")):
+        _check_call("cost", settings["cost"], "a fitted estimator")
+    if isinstance(settings["cv"], list | tuple):
+        for split in settings["cv"]:
+            if not isinstance(split, list | tuple | np.ndarray) or len(split) != 2:
+                raise ValueError(
+                    "cv: each split must be a pair of training rows and test rows, got "
+                    f"{split!r}."
+                )
+
+
+def _check_pre_dispatch(given: Any) -> None:
+    """Raise ValueError for a string that joblib cannot evaluate."""
+    if not isinstance(given, str) or given == "all" or compat.eval_expr is None:
+        return
+    try:
+        amount = int(compat.eval_expr(given.replace("n_jobs", "2")))
+    except Exception:
+        amount = 0
+    if amount < 1:
+        raise ValueError(
+            f"pre_dispatch must be {EXPECTED['pre_dispatch']}, got {given!r}."
+        )
 
 
 def _check_scorer(metric: Any) -> None:
@@ -83,17 +115,20 @@ def _check_scorer(metric: Any) -> None:
         )
 
 
-def _check_arity(metric: Any) -> None:
-    """Raise TypeError for a callable that does not accept an estimator, X and y."""
+def _check_call(name: str, function: Any, *arguments: str, remedy: str = "") -> None:
+    """Raise TypeError for a callable that does not accept the arguments.
+
+    In `remedy`, braces stand for its name.
+    """
     try:
-        inspect.signature(metric).bind(None, None, None)
+        inspect.signature(function).bind(*arguments)
     except ValueError:  # a function in C without a signature
         pass
     except TypeError as error:
-        name = getattr(metric, "__name__", repr(metric))
+        which = getattr(function, "__name__", repr(function))
+        accepts = " and".join(", ".join(arguments).rsplit(",", 1))
         raise TypeError(
-            f"scoring: {name} must accept an estimator, X and y ({error}). If it "
-            f"compares true and predicted labels, write make_scorer({name})."
+            f"{name}: {which} must accept {accepts} ({error}).{remedy.format(which)}"
         ) from error
 
 
@@ -157,8 +192,21 @@ def check_refit(settings: Mapping[str, Any]) -> None:
     """Raise ValueError for an unknown rule."""
     given, rules = settings["refit"], sorted(RULES)
     choice = refit_choice(given, settings["scoring"])
+    if choice.rule is not None and choice.metric is not None:
+        several = _is_several(settings["scoring"])
+        known = settings["scoring"] if several else _names_of_single(settings)
+        if choice.metric not in known:
+            raise ValueError(
+                f"refit: {choice.metric!r} is not a metric of the search."
+                f"{did_you_mean(str(choice.metric), map(str, known))}"
+            )
     if isinstance(given, Mapping) and choice.rule is None:
         names, rule = ", ".join(map(repr, rules)), given.get("rule")
+        if "rule" not in given:
+            raise ValueError(
+                f"refit: a dict must have a 'rule', which must be one of {names}, "
+                f"got {dict(given)!r}."
+            )
         hint = did_you_mean(str(rule), rules)
         raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.{hint}")
     if isinstance(given, str) and choice.rule is None:
@@ -243,7 +291,8 @@ def check_data(settings: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
     kind, needs_y = _kind(estimator)
     if y is not None:
         for metric in filter(callable, metrics):
-            _check_arity(metric)
+            remedy = " If it compares true and predicted labels, write make_scorer({})."
+            _check_call("scoring", metric, "an estimator", "X", "y", remedy=remedy)
         if kind == "classifier":
             _check_labels(y)
         named = [name for name in metrics if isinstance(name, str)]
@@ -325,6 +374,15 @@ def check_constraint(space: Space) -> None:
 def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
     """Raise ValueError if an option requires other splits."""
     settings = plan.settings
+    for train, test in splits:
+        for rows in map(np.asarray, (train, test)):
+            is_mask = rows.dtype.kind == "b" and len(rows) == plan.n_samples
+            is_index = rows.dtype.kind in "iu" and rows.size > 0
+            if not is_mask and not (is_index and rows.max() < plan.n_samples):
+                raise ValueError(
+                    "cv: the training rows and test rows of a split must be numbers of "
+                    f"rows below {plan.n_samples}, got {rows!r}."
+                )
     if oof_method(settings.get("return_folds")) is not None:
         check_partition(splits, plan.n_samples)
     if plan.refit.rule == "ensemble" and len(splits) < 2:

@@ -49,6 +49,7 @@ from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History
 from skbayes.utils.autologging import without_autologging
+from skbayes.utils.did_you_mean import naming
 from skbayes.utils.optional import warn_user
 
 
@@ -369,7 +370,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         estimator = settings["estimator"]
         check_clone(estimator)  # before the space is checked
         self._check_refit(settings)
-        scorers, _ = compat.resolve_scorers(self._plain())
+        with naming("scoring"):
+            scorers, _ = compat.resolve_scorers(self._plain())
         objective = self._make_objective(settings, scorers)
         X, y = validate.check_data(settings, X, y)
         validate.check_fit_names(estimator, params)
@@ -408,7 +410,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         if plan.refit.rule == "ensemble":
             check_final_model(plan)
         if self.warm_start_from is not None:
-            plan = replace(plan, known=self._known_results(plan))
+            with naming("warm_start_from"):
+                plan = replace(plan, known=self._known_results(plan))
         plan = replace(plan, ladder=self._ladder(plan))
         validate.check_configurations(plan)
         compat.check_input(self, X, y, dict(plan.split_params))

@@ -181,6 +181,12 @@ def with_acquisition(
     return [*surrogates, _WithAcquisition(surrogates, names, kinds)]
 
 
+def _takes_booleans(accepted: Any) -> bool:
+    return not isinstance(accepted, list) or any(
+        isinstance(one, str) and one in ("boolean", "verbose") for one in accepted
+    )
+
+
 # -- errors ---------------------------------------------------------------------------
 
 # Values of the parameters that scikit-learn describes by the names of classes.
@@ -192,12 +198,13 @@ EXPECTED = {
     "cv": "an int of at least 2 such as 5, a splitter such as KFold(5), a list of "
     "splits, or None",
     "dev": "None, or a pair such as (texts, labels)",
+    "early_stopping": "an int, 'auto' or None",
     "error_score": "'raise' or a number, such as np.nan",
     "estimator": "an estimator with a method fit, such as SVC()",
     "initial_points": "'default', a list of configurations such as [{'C': 1.0}], an "
     "int, or None",
     "journal": "the path of a file such as 'search.journal', or None",
-    "language": "the name of a language such as 'en', or None",
+    "language": "the name of a language such as 'english', or None",
     "n_iter": "an int, such as 50; with stages also one for each, such as (30, 10)",
     "n_jobs": "an int such as 2, -1 for all processors, or None",
     "objectives": "a dict such as {'roc_auc': 'max', 'fit_time': 'min'}",
@@ -420,11 +427,19 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
             )
         with self._plain_words():
             super()._validate_params()  # type: ignore[misc]
-        if missing := [n for n in self._accepted_values() if not hasattr(self, n)]:
+        accepted = self._accepted_values()
+        if missing := [name for name in accepted if not hasattr(self, name)]:
             raise TypeError(
                 f"{kind}.__init__ must call super().__init__, which sets "
                 f"{', '.join(missing)}."
             )
+        for name, value in self._values().items():
+            # For Python, True is a number.
+            if isinstance(value, bool) and not _takes_booleans(accepted.get(name)):
+                raise ValueError(
+                    f"The {name!r} parameter of {kind} must be "
+                    f"{EXPECTED.get(name, 'a number')}. Got {value} instead."
+                )
 
     @contextlib.contextmanager
     def _plain_words(self) -> Iterator[None]:

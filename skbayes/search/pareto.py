@@ -29,6 +29,7 @@ from skbayes.search.parameters import (
     Stopper,
 )
 from skbayes.search.running import Outcome
+from skbayes.space.dimensions import is_number
 from skbayes.trial.objectives import Objectives
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.plan import Plan
@@ -653,8 +654,8 @@ def _check_choice(choice: Any, names: list[str], parameter: str) -> None:
     if isinstance(choice, str) and (choice == "knee" or choice in names):
         return
     if isinstance(choice, Mapping) and choice and set(choice) <= set(names):
-        weights = np.array(list(choice.values()), dtype=float)
-        if np.all(weights >= 0.0) and 0.0 < np.sum(weights) < np.inf:
+        weights = list(choice.values())
+        if all(map(is_number, weights)) and min(weights) >= 0.0 < sum(weights) < np.inf:
             return
     number = ", the number of a trial on the front" if parameter == "choice" else ""
     raise ValueError(

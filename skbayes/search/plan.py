@@ -167,9 +167,13 @@ def parse_initial_points(given: Any) -> tuple[list[Any] | None, int | None]:
     if isinstance(given, str):
         return None, None
     points: list[Any] = [given] if isinstance(given, Integral) else list(given or [])
-    if not (points and isinstance(points[-1], Integral)):
+    number = points.pop() if points and isinstance(points[-1], Integral) else None
+    if wrong := [point for point in points if not isinstance(point, Mapping)]:
+        raise TypeError(
+            f"initial_points: each configuration must be a dict, got {wrong[0]!r}."
+        )
+    if number is None:
         return points, None
-    number = points.pop()
     if isinstance(number, bool) or number < 0:
         raise ValueError(
             "initial_points: the number of configurations must be an int of 0 or more, "
@@ -281,22 +285,21 @@ def draw_splits(
     settings: Mapping[str, Any], X: Any, y: Any, split_params: Mapping[str, Any]
 ) -> list[tuple[Any, Any]]:
     """Draw the splits, once for all trials."""
-    given = settings["cv"]
-    cv = check_cv(given, y, classifier=is_classifier(settings["estimator"]))
-    no_groups = split_params.get("groups") is None
+    given, no_groups = settings["cv"], split_params.get("groups") is None
     try:
+        cv = check_cv(given, y, classifier=is_classifier(settings["estimator"]))
         # Without groups, scikit-learn 1.6 returns empty test sets.
         if no_groups and isinstance(cv, StratifiedGroupKFold):
             raise ValueError("The 'groups' parameter should not be None.")
         n_splits = cv.get_n_splits(X, y, **split_params)
         splits = list(cv.split(X, y, **split_params))
-    except ValueError as error:
+    except (AttributeError, TypeError, ValueError) as error:
         number = given is None or isinstance(given, Integral)
         name = f"cv={given}" if number else "cv"
         remedy = ""
         if no_groups and "groups" in str(error):
             remedy = " Call fit(X, y, groups=groups)."
-        raise ValueError(f"{name}: {error}{remedy}") from error
+        raise type(error)(f"{name}: {error}{remedy}") from error
     if not splits:
         raise ValueError(
             "No fits were performed. Was the CV iterator empty? Were there no "

@@ -220,8 +220,8 @@ def rule_and_bounds(
     constraints: Any,
 ) -> tuple[Callable[[dict[str, Any]], bool] | None, Mapping[str, Any]]:
     """Return the rule of the configurations, and the bounds on outcomes."""
-    given = constraints if isinstance(constraints, list | tuple) else [constraints]
-    given = [part for part in given if part is not None]
+    given = [] if constraints is None else constraints
+    given = given if isinstance(given, list | tuple) else [given]
     rules = [part for part in given if callable(part)]
     bounds = [part for part in given if isinstance(part, Mapping)]
     if len(rules) + len(bounds) < len(given):

@@ -183,6 +183,11 @@ def _requests(return_folds: Any) -> list[str]:
             "return_folds=True does not say what to return; write "
             "return_folds='estimators', or a method such as 'predict_proba'."
         )
-    if isinstance(return_folds, str):
-        return [return_folds]
-    return list(return_folds or [])
+    asked = [return_folds] if isinstance(return_folds, str) else return_folds or []
+    for name in asked:
+        if not isinstance(name, str) or re.match("(partial_)?fit|get_|set_", name):
+            raise ValueError(
+                "return_folds must contain 'estimators', 'all' or a method such as "
+                f"'predict_proba', got {name!r}."
+            )
+    return list(asked)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib.util
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
@@ -92,6 +93,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence with suggestions after a space, or "" without suggestions."""
     names = " or ".join(map(repr, suggest(name, known)))
     return f" Did you mean {names}?" if names else ""
+
+
+@contextlib.contextmanager
+def naming(parameter: str) -> Iterator[None]:
+    """Let errors begin with the name of a parameter, unless they contain it."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as error:
+        if parameter in str(error):
+            raise
+        raise type(error)(f"{parameter}: {error}") from error
 
 
 def name_elsewhere(name: str, known: Container[str]) -> str:

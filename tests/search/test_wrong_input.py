@@ -21,7 +21,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV, MultiStageSearchCV
+from skbayes import (
+    BayesSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
 from skbayes.defaults import models
 from skbayes.space import Choice, Real, Space
 
@@ -63,6 +68,15 @@ class Copying(LogisticRegression):
 
 LISTED = Copying(names=["a", "b"])
 AS_TUPLE = r"Write a tuple: Copying\(names=\('a', 'b'\)\)"
+
+
+def no_argument():
+    return 0
+
+
+# Parameters for which True has a meaning.
+SWITCHES = {"refit", "pruning", "verbose", "return_train_score"}
+SWITCHES |= {"multi_fidelity", "all_tradeoffs"}
 
 
 def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
@@ -114,6 +128,49 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
         (search_of(kind=MultiStageSearchCV, n_iter="9"), r"'n_iter' .*\(30, 10\)"),
         (search_of(n_jobs=0), "n_jobs must be .* -1 for all"),
         (search_of(n_jobs=1.5), "'n_jobs' .* -1 for all"),
+        *(
+            (search_of(pre_dispatch=text), "pre_dispatch must be .*'2\\*n_jobs'")
+            for text in ("", "two", "2G", "2*njobs", "0", "-1", "n_jobs/0", "None")
+        ),
+        # Callables with other arguments.
+        (search_of(refit=no_argument), "refit: no_argument must accept cv_results_"),
+        (search_of(refit=SVC), r"refit must be an object.* SVC\(\)"),
+        (search_of(stopper=[no_argument]), "stopper: no_argument must accept the tri"),
+        (
+            make(TradeoffSearchCV, cost=no_argument),
+            "cost: no_argument must accept a fitted estimator",
+        ),
+        # Values of a wrong type in lists and dicts.
+        *(
+            (
+                make(ParetoSearchCV, refit={"accuracy": weight}),
+                "refit must be .* weights",
+            )
+            for weight in ("a", True, [1], None)
+        ),
+        (
+            search_of(refit={"rul": "ensemble"}),
+            "refit: a dict must have a 'rule'",
+        ),
+        (
+            search_of(refit={"rule": "ensemble", "metric": "acuracy"}),
+            "refit: 'acuracy' is not a metric of the search. Did you mean 'accuracy'",
+        ),
+        (search_of(scoring=["accuracy", None]), "scoring: The list"),
+        (search_of(scoring=[]), "scoring: The list"),
+        (search_of(constraints=[None]), "constraints must be"),
+        (search_of(return_folds=[3]), "return_folds must contain"),
+        (search_of(return_folds="fit"), "return_folds must contain"),
+        (search_of(warm_start_from=""), "warm_start_from: "),
+        (search_of(warm_start_from={1: 2}), "warm_start_from: "),
+        (search_of(kind=MultiStageSearchCV, n_iter=(5, "5")), "n_iter"),
+        (search_of(kind=MultiStageSearchCV, n_iter=(5, None)), "n_iter"),
+        *((make(kind, initial_points=[None]), "initial_points: ") for kind in SEARCHES),
+        *(
+            (search_of(cv=cv), "cv: ")
+            for cv in ([5], [None], b"x", {1}, [("a", "b")], [([0, 1], [2, 300])])
+        ),
+        (search_of(cv=[([], [1])]), "cv: .* numbers of rows below 150"),
         # Arguments in the wrong order.
         (BayesSearchCV(SPACE, SVC()), r"BayesSearchCV\(estimator, search_spaces\)"),
         (BayesSearchCV(models(X, y)), r"^Unpack .*BayesSearchCV\(\*models\(X, y\)"),
@@ -134,8 +191,10 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
     ],
 )
 def test_wrong_arguments(search, message, no_trials):
-    with pytest.raises((TypeError, ValueError), match=message) as caught:
-        search.fit(X, y)
+    with pytest.raises(
+        (TypeError, ValueError, AttributeError), match=message
+    ) as caught:
+        search.fit(*data(type(search)))
     assert not re.search("instance of|numpy|collections", str(caught.value))
 
 
@@ -176,9 +235,11 @@ def test_right_metrics(estimator, scoring, no_trials):
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_no_error_names_a_class_of_python(kind, no_trials):
     for name in inspect.signature(kind).parameters:
-        with pytest.raises((TypeError, ValueError), match=name) as caught:
-            make(kind, **{name: object()}).fit(*data(kind))
-        assert not re.search("instance of|implementing|numpy.bool", str(caught.value))
+        for wrong in (object(), b"x", True)[: 2 if name in SWITCHES else 3]:
+            with pytest.raises(Exception, match=name) as caught:
+                make(kind, **{name: wrong}).fit(*data(kind))
+            text = str(caught.value)
+            assert not re.search("instance of|implementing|numpy.bool", text)
 
 
 @pytest.mark.parametrize("kind", SEARCHES)

@@ -149,12 +149,6 @@ def take_rounds_out(
 ) -> tuple[Any, RoundLimits]:
     """Return a search space without the numbers of rounds, and their limits."""
     rounds, estimator = settings["early_stopping"], settings["estimator"]
-    if isinstance(rounds, bool):
-        raise ValueError(
-            f"early_stopping must be an int, 'auto' or None, but it is {rounds}. "
-            "early_stopping='auto' uses the limit of the search space, or "
-            f"{DEFAULT_CAP}."
-        )
     model, path = final_model(estimator)
     replacing = [
         option

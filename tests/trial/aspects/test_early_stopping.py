@@ -253,7 +253,7 @@ def test_the_number_of_rounds_is_taken_out_of_the_default_space():
         (
             None,
             {"early_stopping": True},
-            "early_stopping must be an int, 'auto' or None",
+            "'early_stopping' .* must be an int, 'auto' or None",
         ),
         (None, {"early_stopping": "many"}, "'early_stopping' parameter"),
     ],
