@@ -200,6 +200,13 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
     return None
 
 
+def listed_strings(estimator: Any, name: str) -> list[str]:
+    """Return the strings that an estimator of scikit-learn declares for a parameter."""
+    accepted = estimator._parameter_constraints[name]
+    listed = [option for one in accepted for option in getattr(one, "options", ())]
+    return [option for option in listed if isinstance(option, str)]
+
+
 def check_parameters(
     search: BaseSearchCV, accepted: Mapping[str, Any], values: Mapping[str, Any]
 ) -> None:

@@ -6,11 +6,12 @@ import functools
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer_names
 from sklearn.pipeline import Pipeline
@@ -415,6 +416,7 @@ def check_configurations(plan: Plan) -> None:
             check_clone(model)
     except RuntimeError as error:  # some estimators can be fitted nevertheless
         warn_user(f"search_spaces: {error}")
+    check_fit_params(models, plan.fit_params)
     check_names(plan.estimator, sample, models)
     check_values(plan.space, sample, models)
     check_responses(models, plan.scorers, plan.settings.get("scoring"))
@@ -444,20 +446,30 @@ def check_values(
 
     The models have the parameters of the covering sample of the space.
     Single invalid values are not an error: their fits fail, and the search avoids them.
+    A warning names options that are invalid for each estimator that has the parameter.
     Values that require a package that is not installed are an error too. Estimators
     with such values have a method `_check_packages`.
     """
     refused: dict[int, str] = {}
     accepted: set[int] = set()
+    wrong: dict[int, dict[int, str]] = {}
+    seen: set[tuple[int, type]] = set()
     active = space.active(space.encode(space.covering_sample()))
     for row, params, model in zip(active, sample, models, strict=True):
         _check_packages(model)
         for place in np.flatnonzero(row).tolist():
             column, name = space.columns[place], space.columns[place].name
-            if name is None or name not in params or place in accepted:
+            if name is None or name not in params:
+                continue
+            owner, leaf = owner_of(model, name)
+            if column.dimension.is_categorical and (place, type(owner)) not in seen:
+                seen.add((place, type(owner)))
+                errors = _wrong_options(owner, leaf, _values(column))
+                known = wrong.setdefault(place, errors)
+                wrong[place] = {k: known[k] for k in known.keys() & errors}
+            if place in accepted:
                 continue
             if getattr(column.dimension, "is_pair", False) and place not in refused:
-                owner, _ = owner_of(model, name)
                 warn_of_integers(name, owner, column.dimension)
             complaint = _complaint(model, column)
             if complaint is None:
@@ -467,6 +479,56 @@ def check_values(
     for place, complaint in refused.items():
         if place not in accepted:
             raise ValueError(complaint)
+    for place, errors in wrong.items():
+        for text in errors.values():
+            warn_user(
+                f"search_spaces: {space.columns[place].name!r} has an invalid option, "
+                f"whose fits will fail. {text}"
+            )
+
+
+def _wrong_options(owner: Any, leaf: str, values: list[Any]) -> dict[int, str]:
+    """Return the errors for options that an estimator refuses, by their place."""
+    wrong = {}
+    for place, value in enumerate(values):
+        if (error := compat.refused_value(owner, leaf, value)) is not None:
+            listed = compat.listed_strings(owner, leaf)
+            hint = did_you_mean(value, listed) if isinstance(value, str) else ""
+            wrong[place] = f"{error}{hint}"
+    return wrong
+
+
+def check_fit_params(models: Sequence[Any], names: Iterable[str]) -> None:
+    """Raise TypeError for an argument of `fit` that no model of a sample accepts."""
+    if get_config()["enable_metadata_routing"]:  # which has checked them
+        return
+    for name in names:
+        if all(_refuses(model, name) for model in models):
+            known = [k for k in inspect.signature(models[0].fit).parameters if k != "y"]
+            if isinstance(models[0], Pipeline):
+                known = [
+                    f"{step}__{k}"
+                    for step, part in models[0].steps
+                    if hasattr(part, "fit")
+                    for k in inspect.signature(part.fit).parameters
+                ]
+            raise TypeError(
+                f"fit: {type(models[0]).__name__} takes no {name!r}."
+                f"{did_you_mean(name, [*known, 'groups'])}"
+            )
+
+
+def _refuses(model: Any, name: str) -> bool:
+    known = inspect.signature(model.fit).parameters
+    if name in known:
+        return False
+    # A subclass of another library may accept more.
+    ours = type(model).__module__.startswith(("sklearn.", "imblearn."))
+    if isinstance(model, Pipeline) and ours:
+        head, _, leaf = name.partition("__")
+        step = dict(model.steps).get(head)
+        return not leaf or step is None or hasattr(step, "fit") and _refuses(step, leaf)
+    return all(p.kind is not p.VAR_KEYWORD for p in known.values())
 
 
 def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) -> None:
