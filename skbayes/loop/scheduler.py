@@ -64,7 +64,8 @@ class Budget:
     If a trial is expected to exceed the `timeout`, a shorter trial is started instead
     if the optimizer finds one. The first trial is always started. At the `deadline` by
     `clock`, trials in flight are dropped, and their fits are aborted if the backend can
-    abort them. `stoppers` are called with the history after each trial.
+    abort them. `stoppers` are called with the history after each trial. ``reserve``
+    returns the seconds before the deadline that the refit needs after some trials.
     """
 
     n_iter: float
@@ -72,9 +73,15 @@ class Budget:
     deadline: float = math.inf
     n_configurations: float = math.inf
     stoppers: Sequence[Callable[[History], bool]] = ()
+    reserve: Callable[[History], float] | None = None
     clock: Callable[[], float] = dataclasses.field(
         default_factory=lambda: time.perf_counter
     )
+
+    def left(self, history: History) -> float:
+        """Return the seconds until the deadline, or until the refit before it."""
+        reserved = 0.0 if self.reserve is None else self.reserve(history)
+        return self.deadline - self.clock() - reserved
 
 
 @dataclasses.dataclass
@@ -217,10 +224,11 @@ class Scheduler:
         return (self.optimizer.expected_cost(configuration) or 0.0) > self._left()
 
     def _left(self) -> float:
-        """Return the remaining seconds."""
+        """Return the remaining seconds for trials."""
         if self.budget.timeout is None:
             return math.inf
-        return self.budget.timeout - (self.budget.clock() - self._start)
+        left = self.budget.timeout - (self.budget.clock() - self._start)
+        return min(left, self.budget.left(self.history))
 
     def _propose(self, max_cost: float | None = None) -> Configuration:
         """Propose a configuration, and measure the time of the proposal."""
@@ -275,7 +283,7 @@ class Scheduler:
 
     def _until_deadline(self) -> float:
         """Return the seconds for which to wait for trials."""
-        return max(0.0, self.budget.deadline - self.budget.clock())
+        return max(0.0, self.budget.left(self.history))
 
     def _keep_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
         """Store the finished trials; return those whose workers crashed.

@@ -294,6 +294,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             elif self.return_folds:
                 self._set(winner_fits(plan, ranked, found["best_index_"]))
             if plan.refit.plain:
+                running.warn_of_long_refit(outcome.refit_seconds)
                 self._refit(plan, found)
         self.total_time_ = time.perf_counter() - begin
         if plan.verbose > 0:

@@ -55,6 +55,9 @@ logger = logging.getLogger("skbayes")
 # Trials on each small sample, and their maximum share of all trials.
 N_SMALL_ITER, SMALL_SHARE = 15, 0.75
 
+# Number of all trials by which the trials on small samples are chosen for n_iter=None.
+N_ITER = 100
+
 # Number of initial configurations on each small sample, and on all data after them.
 N_INITIAL_POINTS = 3
 
@@ -115,16 +118,22 @@ class HyperTuneSearchCV(BayesSearchCV):
     n_small_iter : int or "auto", default="auto"
         Number of trials on each small sample. "auto" is 15, or fewer if all trials on
         small samples would exceed three quarters of `n_iter`.
-    n_iter : int, default=100
+    n_iter : int or None, default=100
         Maximum number of trials, including the trials on small samples.
+
+        With None, `timeout` or `stopper` ends the search. There are as many trials on
+        small samples as for 100, in at most a quarter of the `timeout`.
     timeout : float, str or None, default=None
-        Time limit of the search, without the refit: a number of seconds, or a string
-        such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
-        model. A trial that is expected to exceed the limit is not started. The search
-        then looks for a trial that is expected to finish in time, and ends if there is
-        none. Fits that are still running at the limit are aborted, and their trials are
-        dropped. If no trial was finished, the current parameters of the estimator are
-        the result, without a score, and a warning is issued.
+        Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
+        "1h30m". The expected time of the refit is reserved. It is the time of the best
+        trial's longest fit, in proportion to the rows. The duration of each trial is
+        predicted by a model. A trial that is expected to exceed the rest of the limit
+        is not started. The search then looks for a trial that is expected to finish in
+        time, and ends if there is none. Fits that are still running when the refit has
+        to begin are aborted, and their trials are dropped. If no trial was finished,
+        the current parameters of the estimator are the result, without a score, and a
+        warning is issued. The refit itself is not aborted; if it is expected to exceed
+        the limit, a warning is issued.
 
         Each worker runs its fits in a separate process, even if there is only one
         worker. Running fits cannot be aborted on a cluster, with callbacks in the
@@ -496,7 +505,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         **BayesSearchCV._parameter_constraints,
         "complexity": [compat.StrOptions({"auto"}), dict, None],
         "subset_fraction": [compat.Interval(Real, 0, 1, closed="neither")],
-        "n_iter": [COUNT],
+        "n_iter": [COUNT, None],
         "n_subsets": [COUNT],
         "n_small_iter": [COUNT, compat.StrOptions({"auto"})],
         "surrogate": with_acquisition(
@@ -515,7 +524,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         subset_fraction: float = 0.1,
         n_subsets: int = 5,
         n_small_iter: int | Literal["auto"] = "auto",
-        n_iter: int = 100,
+        n_iter: int | None = 100,
         timeout: float | str | None = None,
         stopper: Stopper = None,
         scoring: Scoring = None,
@@ -591,13 +600,14 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _n_small(self, plan: Plan) -> int:
         """Return the number of trials on each small sample; 0 if none are searched."""
-        if not plan.notes["signs"] or plan.space.n_configurations <= self.n_iter:
+        n_iter = N_ITER if self.n_iter is None else int(self.n_iter)
+        if not plan.notes["signs"] or plan.space.n_configurations <= n_iter:
             return 0
-        most = int(SMALL_SHARE * self.n_iter) // self.n_subsets
+        most = int(SMALL_SHARE * n_iter) // self.n_subsets
         if self.n_small_iter == "auto":
             return min(N_SMALL_ITER, most) if most > 1 else 0
         n_small = int(self.n_small_iter)
-        if n_small * self.n_subsets >= self.n_iter:
+        if n_small * self.n_subsets >= self._most_trials():
             raise ValueError(
                 f"n_iter={self.n_iter} leaves no trial on all data after n_small_iter="
                 f"{n_small} on each of n_subsets={self.n_subsets} small samples."
@@ -630,7 +640,8 @@ class HyperTuneSearchCV(BayesSearchCV):
             weight=self.subset_fraction,
             n_points=self.n_subsets,
         )
-        return Ladder([small, Stage(self._on_all_data, self.n_iter - n_small)])
+        n_whole = self._most_trials() - n_small
+        return Ladder([small, Stage(self._on_all_data, n_whole)])
 
     def _min_rows(self, plan: Plan) -> int:
         classes = ("binary", "multiclass")

@@ -315,6 +315,9 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
     # Maximum size in bytes of the temporary files that trials share.
     _cache_limit: ClassVar[float] = 1e9
 
+    # Whether the refit uses the fraction of the rows of the best trial.
+    _refits_samples: ClassVar[bool] = False
+
     @abstractmethod
     def __init__(
         self,

@@ -90,13 +90,16 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
         With None, `timeout` or `stopper` ends the search.
     timeout : float, str or None, default=None
-        Time limit of the search, without the refit: a number of seconds, or a string
-        such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
-        model. A trial that is expected to exceed the limit is not started. The search
-        then looks for a trial that is expected to finish in time, and ends if there is
-        none. Fits that are still running at the limit are aborted, and their trials are
-        dropped. If no trial was finished, the current parameters of the estimator are
-        the result, without a score, and a warning is issued.
+        Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
+        "1h30m". The expected time of the refit is reserved. It is the time of the best
+        trial's longest fit, in proportion to the rows. The duration of each trial is
+        predicted by a model. A trial that is expected to exceed the rest of the limit
+        is not started. The search then looks for a trial that is expected to finish in
+        time, and ends if there is none. Fits that are still running when the refit has
+        to begin are aborted, and their trials are dropped. If no trial was finished,
+        the current parameters of the estimator are the result, without a score, and a
+        warning is issued. The refit itself is not aborted; if it is expected to exceed
+        the limit, a warning is issued.
 
         Each worker runs its fits in a separate process, even if there is only one
         worker. Running fits cannot be aborted on a cluster, with callbacks in the

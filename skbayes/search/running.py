@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import logging
 import math
@@ -26,13 +27,14 @@ from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import nearest_point, with_subsets
+from skbayes.search.refit_time import refit_seconds
 from skbayes.trial.aspects.constraints import unreachable_text
 from skbayes.trial.backend import Backend
 from skbayes.trial.evaluator import CandidateEvaluator, make_backend, make_job
 from skbayes.trial.plan import Allowance, NullJournal, Plan, Stage, StageStart
 from skbayes.trial.prefix_store import machine_store, temporary_store
 from skbayes.trial.records import History, Trial, TrialState
-from skbayes.utils.optional import warn_or_log
+from skbayes.utils.optional import warn_or_log, warn_user
 
 logger = logging.getLogger("skbayes")
 
@@ -44,12 +46,14 @@ MAX_RACED_IN_FLIGHT = 16
 class Outcome:
     """Outcome of a search: optimizers and trials of the stages that have begun.
 
-    `stop_reason` is the reason for the end of the last stage.
+    `stop_reason` is the reason for the end of the last stage. With a timeout, the refit
+    is expected to take `refit_seconds`.
     """
 
     optimizers: list[Any]
     history: History = field(default_factory=History)
     stop_reason: str = StopReason.N_ITER
+    refit_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,7 @@ class RunningSearch:
                 )
                 backend = evaluator.backend
                 outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
+            outcome.refit_seconds = evaluator.backend.reserved
             if not history:
                 evaluator = evaluator.of_stage(0, self.plan.ladder.rungs[0])
                 history.append(evaluator.untried(_untried_params(self.plan)))
@@ -179,7 +184,7 @@ class RunningSearch:
                 return
             seconds = None
             if budget.timeout is not None:
-                seconds = max(0.0, budget.deadline - budget.clock())
+                seconds = max(0.0, budget.left(history))
             known = plan, history, seconds, self.context.n_workers
             # Stages of an earlier run are run again, regardless of the time.
             if is_recorded:
@@ -297,7 +302,30 @@ class RunningSearch:
         budget = Budget(n_planned, left, stoppers=stoppers)
         if left is None:
             return budget
-        return dataclasses.replace(budget, deadline=budget.clock() + left)
+        return dataclasses.replace(
+            budget,
+            deadline=budget.clock() + left,
+            reserve=functools.partial(self._reserved, backend),
+        )
+
+    def _reserved(self, backend: Backend, history: History) -> float:
+        """Return the expected seconds of the refit, and reserve them in the backend."""
+        if history:
+            on_samples = self.search._refits_samples
+            backend.reserved = refit_seconds(history, self.plan, on_samples)
+        return backend.reserved
+
+    def warn_of_long_refit(self, seconds: float) -> None:
+        """Warn if the refit probably exceeds the timeout."""
+        timeout = self.plan.limits.timeout
+        if timeout is None:
+            return
+        excess = time.perf_counter() - self.begin + seconds - timeout
+        if min(seconds, excess) > 2.0 * (1.0 + 0.1 * timeout):
+            warn_user(
+                f"timeout={self.plan.settings['timeout']!r}: the refit takes about "
+                f"{seconds:.3g} s, so that fit exceeds the limit by {excess:.3g} s."
+            )
 
     @contextlib.contextmanager
     def _reporting(self, stages: list[PlannedStage]) -> Iterator[Report | None]:

@@ -169,16 +169,20 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         also enables it for a custom surrogate object, which must support an additional
         column. With False, each surrogate is fitted to the trials of its stage only, as
         published.
-    n_iter : int or sequence of int, default=30
-        Maximum number of trials in all stages together, or of each stage.
+    n_iter : int, sequence of int or None, default=30
+        Maximum number of trials in all stages together, or of each stage. With None,
+        `timeout` or `stopper` ends the search, which has a single stage.
     timeout : float, str or None, default=None
-        Time limit of the search, without the refit: a number of seconds, or a string
-        such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
-        model. A trial that is expected to exceed the limit is not started. The search
-        then looks for a trial that is expected to finish in time, and ends if there is
-        none. Fits that are still running at the limit are aborted, and their trials are
-        dropped. If no trial was finished, the current parameters of the estimator are
-        the result, without a score, and a warning is issued.
+        Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
+        "1h30m". The expected time of the refit is reserved. It is the time of the best
+        trial's longest fit, in proportion to the rows. The duration of each trial is
+        predicted by a model. A trial that is expected to exceed the rest of the limit
+        is not started. The search then looks for a trial that is expected to finish in
+        time, and ends if there is none. Fits that are still running when the refit has
+        to begin are aborted, and their trials are dropped. If no trial was finished,
+        the current parameters of the estimator are the result, without a score, and a
+        warning is issued. The refit itself is not aborted; if it is expected to exceed
+        the limit, a warning is issued.
 
         In the extended space and without a custom `estimator`, the duration of a trial
         is estimated from the number of characters and classes before the search. If a
@@ -526,7 +530,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         "dev": [tuple, list, Mapping, None],
         "language": [str, None],
         "pruning": BayesSearchCV._parameter_constraints["pruning"],
-        "n_iter": [COUNT, list, tuple, np.ndarray],
+        "n_iter": [COUNT, list, tuple, np.ndarray, None],
     }
     del _parameter_constraints["best_of"]
     del _parameter_constraints["early_stopping"]
@@ -548,7 +552,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         stages: Sequence[float] | np.ndarray | Literal["auto"] = "auto",
         n_promoted: int = 3,
         multi_fidelity: bool | Literal["auto"] = "auto",
-        n_iter: int | Sequence[int] = 30,
+        n_iter: int | Sequence[int] | None = 30,
         timeout: float | str | None = None,
         stopper: Stopper = None,
         scoring: Scoring = None,
@@ -717,6 +721,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if not isinstance(self.stages, str):
             return {}
         trials = self.n_iter
+        if trials is None:
+            return {"stages": (1.0,)}
         if isinstance(trials, Integral):
             n_full = min(N_FULL, -(-int(trials) // 4)) if n_texts >= MANY_TEXTS else 0
             trials = (int(trials) - n_full, n_full)

@@ -179,8 +179,9 @@ class Backend:
     It is the base class of the backends, and a context manager that removes the
     transferred inputs at exit. The `handle`, which is sent with each fit, is a
     :class:`DataHandle` or becomes one during the transfer. The `deadline` is the end of
-    the timeout of the search on the clock `time.monotonic`, and `start_time` the
-    seconds that the start of the first processes took.
+    the timeout of the search on the clock `time.monotonic`. The refit needs the
+    `reserved` seconds before it. The first processes took `start_time` seconds to
+    start.
     """
 
     # Whether the fits run on this machine.
@@ -202,6 +203,7 @@ class Backend:
         self.job, self.n_workers, self.client = job, n_workers, client
         self.temp_folder, self.max_nbytes = temp_folder, max_nbytes
         self.deadline: float | None = None
+        self.reserved = 0.0
         self.start_time = 0.0
         self._fold_seconds = math.inf
         self.handle: Any = self._transfer()
@@ -241,6 +243,11 @@ class Backend:
     def end_after(self, seconds: float) -> None:
         """Abort all fits after some seconds, as far as this is possible."""
         self.deadline = time.monotonic() + seconds
+
+    @property
+    def end(self) -> float | None:
+        """Time at which fits are aborted, so that the refit ends by the deadline."""
+        return None if self.deadline is None else self.deadline - self.reserved
 
     @classmethod
     def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:

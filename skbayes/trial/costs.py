@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from skbayes.acquisition.tradeoff import typical_cost
 from skbayes.space.dimensions import FloatArray
 from skbayes.trial.measure import COSTS, Measure
-from skbayes.trial.records import Trial, TrialState
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import FoldResult, Trial, TrialState
 
 # Costs that are larger for the first fit in a process.
 TIMES = ("fit_time", "score_time", "cpu_time", "predict_time")
@@ -42,6 +43,19 @@ def trial_cost(trial: Trial, name: str, warm: bool = True) -> float:
     if any(cost < 0.0 for cost in costs):
         raise ValueError(f"cost must be 0 or more, got {min(costs)!r}.")
     return float(np.mean(costs)) if costs else math.nan
+
+
+def seconds_on_all_rows(
+    folds: Iterable[FoldResult], plan: Plan, fraction: float = 1.0
+) -> float:
+    """Return the expected seconds of a fit on all rows, 0 if they are not known.
+
+    They are those of the longest fit of some folds with a fraction of their training
+    rows, in proportion to the rows.
+    """
+    seconds = [fold.fit_time for fold in folds if fold.is_fitted]
+    n_rows = fraction * np.mean([len(train) for train, _ in plan.splits])
+    return float(np.nanmax([0.0, *seconds]) * plan.n_samples / n_rows)
 
 
 def trial_costs(

@@ -120,7 +120,8 @@ class KillableBackend(Backend):
             self._warn(error)
 
     def _limited_fit(self, fold: Fold | None = None, spent: float = 0.0) -> LimitedFit:
-        limits = self._limits.after(spent, self.is_local)
+        limits = dataclasses.replace(self._limits, deadline=self.end)
+        limits = limits.after(spent, self.is_local)
         content = None if fold is None else cloudpickle.dumps(fold)
         handle, portable = self._backend.handle, self._parts[-1].handle
         return LimitedFit(handle, portable, limits, content, self._environment)
@@ -139,8 +140,7 @@ class KillableBackend(Backend):
         begin, limits = time.perf_counter(), self._limits
         if limits.timeout is not None:
             # The timeout begins after the start, at most one second of which is free.
-            deadline = time.monotonic() + limits.timeout + 1.0
-            self._limits = dataclasses.replace(limits, deadline=deadline)
+            self.end_after(limits.timeout + 1.0)
         fit = self._limited_fit()
         fits = [fit] * self.n_workers
         started: list[tuple[FoldResult | None, int]] = []
@@ -209,11 +209,6 @@ class KillableBackend(Backend):
             "are checked between the folds of a trial only, and the memory limit is "
             "not checked.",
         )
-
-    def end_after(self, seconds: float) -> None:
-        """Abort all fits after some seconds."""
-        super().end_after(seconds)
-        self._limits = dataclasses.replace(self._limits, deadline=self.deadline)
 
     def stop(self) -> None:
         """Request that fits that have not started are skipped, if supported."""

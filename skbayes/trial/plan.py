@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 # which a configuration is timed, many are tried, or the best ones are compared.
 Role = Literal["stage", "time", "search", "final"]
 
+# Share of the time of a stage before one without a number of trials.
+OPEN_SHARE = 0.25
+
 # With pruning=True, the chance to become the best below which a trial is pruned.
 PRUNING_RISK = 0.2
 
@@ -232,8 +235,10 @@ class Ladder:
         if seconds is None:
             return Allowance(n_trials)
         weights = [r.n_trials * r.weight_in(plan) for r in self.rungs[place:]]
-        # The weights of searches without a number of trials are infinite.
-        share = 1.0 if len(weights) == 1 else weights[0] / sum(weights)
+        share = 1.0
+        if len(weights) > 1:
+            is_open = math.isinf(sum(weights))
+            share = OPEN_SHARE if is_open else weights[0] / sum(weights)
         return Allowance(n_trials, share * seconds)
 
 

@@ -1,6 +1,7 @@
 """Clock that is advanced by estimators only, so that other load has no effect."""
 
 from simple_estimators import Sometimes
+from sklearn.tree import DecisionTreeClassifier
 
 
 class FakeClock:
@@ -16,6 +17,16 @@ class FakeClock:
 
 
 CLOCK = FakeClock()
+
+
+class TimedTree(DecisionTreeClassifier):
+    """Tree whose fits take a time by `CLOCK` that is proportional to their rows."""
+
+    seconds_per_row = 0.01
+
+    def fit(self, X, y):
+        CLOCK.now += self.seconds_per_row * X.shape[0]
+        return super().fit(X, y)
 
 
 class TakesTime(Sometimes):

@@ -5,9 +5,10 @@ from fake_clock import CLOCK
 from sklearn.svm import SVC
 
 from skbayes.loop import scheduler as scheduling
-from skbayes.search import running
+from skbayes.search import base, running
+from skbayes.trial import backend, fold
 from skbayes.trial import evaluator as evaluation
-from skbayes.trial import fold
+from skbayes.trial.aspects import limits
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def fits_here(monkeypatch):
 @pytest.fixture
 def fake_clock(monkeypatch, fits_here):
     """Set the durations of trials by their estimators, which run in this process."""
-    for module in (evaluation, fold, scheduling):
+    for module in (backend, base, evaluation, fold, limits, running, scheduling):
         monkeypatch.setattr(module, "time", CLOCK)
+    monkeypatch.setattr("sklearn.model_selection._validation.time", CLOCK)
     return CLOCK

@@ -101,7 +101,7 @@ def test_check_candidates_names_the_culprit(params, culprit):
 class Workers:
     """Backend that takes a given time for each fold."""
 
-    deadline = None
+    end = None
 
     def __init__(self, n_workers, seconds):
         self.n_workers = n_workers

@@ -81,7 +81,7 @@ def hyper_tune_search() -> None:
     """Call HyperTuneSearchCV wrongly."""
     HyperTuneSearchCV(estimator, n_itr=5)  # type: ignore
     HyperTuneSearchCV(estimator, n_iter="5")  # type: ignore
-    HyperTuneSearchCV(estimator, n_iter=None)  # type: ignore
+    HyperTuneSearchCV(estimator, n_iter="auto")  # type: ignore
     HyperTuneSearchCV(estimator, surrogate="tpe")  # type: ignore
     HyperTuneSearchCV(estimator, complexity="all")  # type: ignore
     HyperTuneSearchCV(estimator, subset_fraction="10%")  # type: ignore

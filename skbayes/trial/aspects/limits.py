@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from skbayes.trial.aspect import Aspect
+from skbayes.trial.costs import seconds_on_all_rows
 from skbayes.trial.fold import Results, has_status
 from skbayes.trial.limits import FitLimits, SearchTimeout
 from skbayes.trial.records import FoldStatus, TrialState
@@ -34,9 +35,18 @@ class Limits(Aspect):
             evaluation.limit_groups(n_workers)
 
     def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> None:
-        """Raise SearchTimeout if the timeout of the search is over."""
-        deadline = evaluation.backend.deadline
-        if deadline is not None and time.monotonic() > deadline:
+        """Raise SearchTimeout if the timeout of the search is over.
+
+        While no trial has finished, the first fits show how long the refit takes.
+        """
+        backend = evaluation.backend
+        if backend.end is None:
+            return
+        if not backend.reserved and self.plan.refit.plain is not False:
+            fraction = evaluation.fidelity.train_fraction
+            seconds = seconds_on_all_rows(earlier.values(), self.plan, fraction)
+            backend.reserved = seconds
+        if time.monotonic() > backend.end:
             raise SearchTimeout
 
     def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:

@@ -8,17 +8,26 @@ import subprocess
 import sys
 import time
 import types
+import warnings
 from unittest import mock
 
 import joblib
 import numpy as np
 import pytest
+from every_search import SEARCHES, data, make
+from fake_clock import TimedTree
 from programs import environment
 from scripted_estimators import Noted, Waits
 from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 
-from skbayes import BayesSearchCV
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    ParetoSearchCV,
+    TextRepresentationSearchCV,
+    TradeoffSearchCV,
+)
 from skbayes.loop import executor, scheduler
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
 from skbayes.search import running
@@ -173,6 +182,61 @@ def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
     late = pytest.warns(UserWarning, match="No trial was finished within timeout")
     with warns, late:
         search_of(Here(), timeout=1e-9, n_jobs=1).fit(X, y)
+
+
+@pytest.mark.parametrize("refit", [True, False, "ensemble"])
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_every_search_ends_in_time_without_a_number_of_trials(kind, refit, fake_clock):
+    if kind in (ParetoSearchCV, TradeoffSearchCV) and refit == "ensemble":
+        return  # they have no ensembles
+    more = {"estimator": TimedTree(random_state=0), "n_iter": None, "refit": refit}
+    if kind is TextRepresentationSearchCV:
+        more["search_spaces"] = {"classifier__max_depth": (1, 200)}
+    else:
+        more["search_spaces"] = {"max_depth": (1, 20), "min_samples_leaf": (1, 20)}
+    if hasattr(kind(TimedTree()), "stages"):
+        more["stages"] = "auto"
+    given = data(kind)
+    # A fit on all rows takes 1.5 s, or 0.4 s for the documents.
+    n_rows, begin, timeout = len(given[1]), fake_clock.now, 0.2 * len(given[1])
+    search = make(kind, **more, timeout=timeout).fit(*given)
+    assert fake_clock.now - begin <= timeout
+    assert search.stop_reason_ == "timeout"
+    on_all = [t for t in search.trials_ if t.fidelity.train_fraction == 1.0]
+    reserved = {True: 1, False: 0, "ensemble": 5}[refit] * 0.01 * n_rows
+    used = sum(trial.duration for trial in search.trials_)
+    # There is no time for two more trials of two folds.
+    assert used + reserved > timeout - 0.02 * n_rows - 1e-6
+    assert len(on_all) > 1
+
+
+def test_a_quarter_of_the_time_is_for_small_samples(fake_clock):
+    model = TimedTree(random_state=0)
+    space = {"max_depth": (1, 20), "min_samples_leaf": (1, 20)}
+    more = {"n_iter": None, "timeout": 30.0, "complexity": {"max_depth": 1}}
+    search = HyperTuneSearchCV(model, space, cv=2, random_state=0, **more).fit(X, y)
+    seconds = [0.0, 0.0]
+    for trial in search.trials_:
+        seconds[trial.fidelity.stage] += trial.duration
+    # At the end, five trials of 0.6 s are in flight.
+    assert 0.0 < seconds[0] <= 7.5 + 5 * 0.6
+    assert sum(seconds) <= 28.5
+
+
+@pytest.mark.parametrize("timeout, is_long", [(3.0, True), (60.0, False)])
+def test_a_refit_that_exceeds_the_timeout_is_announced(timeout, is_long, fake_clock):
+    class Slow(TimedTree):
+        seconds_per_row = 0.1
+
+    # The first fold takes 7.5 s, and the refit 15 s.
+    search = BayesSearchCV(Slow(), {"max_depth": (1, 9)}, cv=2, n_iter=1)
+    text = "refit takes about 15 s, so that fit exceeds the limit" if is_long else None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.set_params(timeout=timeout).fit(X, y)
+    found = [str(w.message) for w in caught if "refit takes" in str(w.message)]
+    assert bool(found) == is_long
+    assert all(text in one for one in found)
 
 
 @pytest.mark.parametrize("given", ["5 parsecs", "5", "-1 s", "0 s", "", "1h 30"])
