@@ -12,7 +12,7 @@ PROGRAM = Path(__file__).parent / "typing" / "user_code.py"
 SEARCHES = [name for name in skbayes.__all__ if name.endswith("SearchCV")]
 # Parameters with types of their own, which wrong_calls.py calls wrongly.
 OWN_TYPES = {
-    "HyperTuneSearchCV": {"n_iter", "surrogate"},
+    "HyperTuneSearchCV": {"surrogate"},
     "MultiStageSearchCV": {"n_iter"},
     "TextRepresentationSearchCV": {"estimator", "n_iter"},
     "TradeoffSearchCV": {"surrogate"},
