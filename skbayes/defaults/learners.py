@@ -14,7 +14,6 @@ from skbayes.defaults.catalog import (
     Fallback,
     Notation,
     Params,
-    at_most,
     class_weights,
     counts_or,
     fitting,
@@ -202,7 +201,7 @@ register("ElasticNet", "MultiTaskElasticNet", alpha=_alpha, l1_ratio=(0.01, 1.0)
 register(
     "OrthogonalMatchingPursuit",
     n_nonzero_coefs=lambda params, facts: counts_or(
-        params["n_nonzero_coefs"], 1, at_most(100, facts.n_features)
+        params["n_nonzero_coefs"], 1, min(100, facts.n_features or 20)
     ),
     conflicts=[Conflict("n_nonzero_coefs", "tol")],
 )
@@ -210,7 +209,9 @@ register(
 
 @known("PLSRegression")
 def partial_least_squares(params: Params, facts: DataFacts) -> Notation:
-    most = min(30, facts.fewest_features or 2, facts.n_rows or 30)
+    # Centered columns have one dimension less than rows.
+    rank = max(1, (facts.n_rows or 31) - 1)
+    most = min(30, facts.fewest_features or 2, rank)
     return {"n_components": fitting(params["n_components"], (1, most), facts)}
 
 
@@ -397,7 +398,11 @@ register("ComplementNB", alpha=(1e-3, 100.0, LOG), norm=[False, True])
 
 
 def _solvers(params: Params, facts: DataFacts) -> Choice:
-    shrunk = {"shrinkage": Ordinal([*np.arange(1, 11) / 10, "auto"])}
+    shrinkage: Any = Ordinal([*np.arange(1, 11) / 10, "auto"])
+    if params["solver"] == "svd":
+        # Without shrinkage, "eigen" fails on singular covariances, and equals "svd".
+        shrinkage = Fallback(shrinkage)
+    shrunk = {"shrinkage": shrinkage}
     other = params["solver"] if params["solver"] != "svd" else "eigen"
     return Choice({"svd": {}, other: shrunk})
 

@@ -104,6 +104,10 @@ LISTS_CATEGORIES = {
 # Largest number of categories of a column in histogram-based gradient boosting.
 MAX_CATEGORIES = 255
 
+# Number of rows of the categories that a split of LightGBM separates, as of a leaf. Its
+# default, 100, allows no split of the categories of small tables.
+MIN_ROWS_OF_CATEGORIES = 20
+
 
 def _is_of(model: Any, beginning: str) -> bool:
     entry = find(model)
@@ -122,7 +126,10 @@ def _with_categories(model: Any, n_categories: int) -> Any:
             columns: Sequence[int] = [*range(n_categories)]
             if name == "cat_features":  # scikit-learn cannot clone CatBoost with a list
                 columns = tuple(columns)
-            return clone(model).set_params(**{name: columns}) if columns else model
+            params: dict[str, Any] = {name: columns}
+            if beginning == "LGBM" and not is_set(model, "min_data_per_group"):
+                params["min_data_per_group"] = MIN_ROWS_OF_CATEGORIES
+            return clone(model).set_params(**params) if columns else model
     return model
 
 

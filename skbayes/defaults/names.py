@@ -18,6 +18,8 @@ from skbayes.space.dimensions import is_number
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
+BAGGING_OF_CLASSES = ("bagging_fraction", "sub_row", "subsample", "bagging")
+
 # Names of one parameter. If several are set, the first one has an effect, or the fit
 # fails. The names in the constructor of LightGBM are always set.
 ALIASES: dict[str, list[tuple[str, ...]]] = {
@@ -45,6 +47,11 @@ ALIASES: dict[str, list[tuple[str, ...]]] = {
         ("lambda_l2", "reg_lambda", "lambda", "l2_regularization"),
         ("min_gain_to_split", "min_split_gain"),
         ("boosting", "boosting_type", "boost"),
+        ("is_unbalance", "unbalance", "unbalanced_sets"),
+        *(
+            tuple(f"{kind}_{name}" for name in BAGGING_OF_CLASSES)
+            for kind in ("pos", "neg")
+        ),
         ("max_delta_step", "max_tree_output", "max_leaf_output"),
         ("drop_rate", "rate_drop"),
         ("max_bin", "max_bins"),

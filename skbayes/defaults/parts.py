@@ -16,7 +16,7 @@ from skbayes.defaults.conflicts import (
     with_own_values,
     without_conflicts,
 )
-from skbayes.defaults.names import name_in_use, set_parameters
+from skbayes.defaults.names import name_in_use, names_of, set_parameters
 from skbayes.space.notation import Choice, with_sub_spaces
 
 SCALERS = (
@@ -186,7 +186,10 @@ def _space(part: Part, entry: KnownClass) -> Notation:
     )
     space = with_own_values(space, params, entry.stands_for)
     set_by_user = set_parameters(part.estimator)
-    set_by_user |= {name for name, other in in_use.items() if other in set_by_user}
+    for name in [*set_by_user]:
+        others = set(names_of(part.estimator, name)) - set_by_user
+        params.update(dict.fromkeys(others, params[name]))
+        set_by_user |= others
     params = _OwnParams(effective(params, entry.stands_for))
     space = without_conflicts(space, params, set_by_user, entry)
     return renamed(space, lambda name: part.prefix + in_use[name])

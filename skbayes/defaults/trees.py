@@ -160,7 +160,7 @@ def histogram_boosting(params: Params, facts: DataFacts) -> Notation:
     }
 
 
-BOOSTING, RANDOM = ("boosting_type", "boosting"), ("rf", "random_forest")
+RANDOM = ("rf", "random_forest")
 register(
     *("LGBMClassifier", "LGBMRegressor", "LGBMRanker"),
     package="lightgbm",
@@ -176,9 +176,12 @@ register(
     conflicts=[
         Conflict("subsample_freq", "pos_bagging_fraction neg_bagging_fraction"),
         Conflict("subsample_freq", {"data_sample_strategy": ("goss",)}),
-        Conflict("subsample_freq", dict.fromkeys(BOOSTING, ("goss", *RANDOM))),
-        Conflict("learning_rate", dict.fromkeys(BOOSTING, RANDOM)),
+        Conflict("subsample_freq", {"boosting": ("goss", *RANDOM)}),
+        Conflict("learning_rate", {"boosting": RANDOM}),
         Conflict("num_leaves", SHALLOW),
+        # These weights of classes would be multiplied by others.
+        Conflict("class_weight", {"is_unbalance": bool}),
+        Conflict("class_weight", {"scale_pos_weight": lambda weight: weight != 1}),
     ],
 )
 register(

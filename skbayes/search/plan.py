@@ -136,7 +136,11 @@ def share_of_splits(cv: Any, n_samples: int) -> float:
         return min(sizes, default=0) / n_samples or CAUTIOUS_SHARE
     if cv is None or isinstance(cv, Integral):
         cv = check_cv(5 if cv is None else int(cv))
-    if hasattr(cv, "n_splits") and "Shuffle" not in type(cv).__name__:
+    name = type(cv).__name__
+    if name == "TimeSeriesSplit":
+        return min(CAUTIOUS_SHARE, 1.0 / (int(cv.n_splits) + 1))
+    # Groups may have different sizes.
+    if hasattr(cv, "n_splits") and "Shuffle" not in name and "Group" not in name:
         return 1.0 - 1.0 / max(2, int(cv.n_splits))
     return CAUTIOUS_SHARE
 

@@ -8,9 +8,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
+from skbayes import BayesSearchCV
 from skbayes.defaults.catalog import CATALOG, DataFacts, Fallback, find
 from skbayes.defaults.default import space_of_parts
 from skbayes.defaults.parts import own_params, own_values, parts_of, space_of
@@ -229,6 +231,40 @@ def test_bounds_follow_the_data():
     for n_rows in (500, 50_000):
         ranges = _space(SKLEARN["CountVectorizer"](), DataFacts(n_rows=n_rows))
         assert ((1, 3) in ranges["ngram_range"]) == (n_rows == 500)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "cv"),
+    [
+        (20, KFold(4)),
+        (23, 4),
+        (30, TimeSeriesSplit(3)),
+        (20, GroupKFold(3)),
+        (20, ShuffleSplit(3, test_size=0.5, random_state=0)),
+    ],
+    ids=str,
+)
+def test_components_of_wide_data_fit_the_smallest_training_fold(n_rows, cv):
+    rows = np.random.default_rng(0).normal(size=(n_rows, 100))
+    groups = np.maximum(0, np.arange(n_rows) - 9)
+    search = BayesSearchCV(SKLEARN["PLSRegression"](), n_iter=6, cv=cv, random_state=0)
+    search.fit(rows, rows[:, 0], groups=groups if "Group" in str(cv) else None)
+    assert all(trial.state == "complete" for trial in search.trials_)
+
+
+def test_a_single_column_and_singular_covariances_can_be_fitted():
+    labels = np.arange(60) % 3
+    rows = np.random.default_rng(0).normal(size=(60, 5))
+    constant = np.column_stack([rows[:, :2], np.ones((60, 3))])
+    cases = [
+        ("OrthogonalMatchingPursuit", rows[:, :1], rows[:, 0]),
+        ("LinearDiscriminantAnalysis", constant, labels),
+        ("LinearDiscriminantAnalysis", np.hstack([rows, rows]), labels),
+    ]
+    for name, table, target in cases:
+        estimator = SKLEARN[name]()
+        for params in _samples(_space(estimator, DataFacts.of(table, target)), 6):
+            assert _fit(estimator, params, table, target)
 
 
 def test_an_empty_space_is_an_error():

@@ -182,6 +182,42 @@ def test_a_monotonic_constraint_holds_in_the_best_model():
     assert np.all(np.diff(search.predict(rows)) >= 0.0)
 
 
+OF_LIGHTGBM: list[dict] = [
+    {"is_unbalance": True},
+    {"scale_pos_weight": 5.0},
+    {"boosting": "rf"},
+    {"boosting": "goss"},
+    {"pos_bagging_fraction": 0.5},
+    {"neg_bagging_fraction": 0.5},
+    {"max_depth": 2},
+    {"data_sample_strategy": "goss"},
+]
+
+
+@pytest.mark.parametrize("params", OF_LIGHTGBM, ids=str)
+def test_all_names_of_a_parameter_of_lightgbm_have_the_same_conflicts(params):
+    lightgbm = pytest.importorskip("lightgbm")
+    rare = np.arange(60) % 8 == 0
+    (name, value), rows = *params.items(), np.zeros((60, 2))
+    table = lightgbm.basic._ConfigAliases._get_all_param_aliases()
+    plain = default_space(lightgbm.LGBMClassifier(), rows, rare)
+    spaces = [
+        names_in(default_space(lightgbm.LGBMClassifier(**{alias: value}), rows, rare))
+        for alias in {name, *table[name]}
+    ]
+    assert all(space == spaces[0] for space in spaces)
+    assert spaces[0] < names_in(plain)
+
+
+@pytest.mark.parametrize(
+    "params", [{"is_unbalance": False}, {"scale_pos_weight": 1.0}], ids=str
+)
+def test_weights_of_one_are_not_weights(params):
+    rare = np.arange(60) % 8 == 0
+    estimator = _make("LGBMClassifier", **params)
+    assert "class_weight" in default_space(estimator, np.zeros((60, 2)), rare)
+
+
 @pytest.mark.parametrize(
     ("name", "params", "n_rows"),
     [
