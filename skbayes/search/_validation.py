@@ -39,6 +39,8 @@ MAX_VALUES = 50
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 # Usual names of the first argument of metrics that compare labels.
 LABELS = frozenset({"y", "y_true", "y_test", "true", "target", "targets", "labels"})
+# Metrics of the method `score` of regressors and classifiers.
+DEFAULTS = ("r2", "accuracy")
 # Parameters of estimators that contain other estimators.
 INNER = frozenset({"estimator", "estimators", "final_estimator", "regressor"})
 # Parameters with lists of names and estimators.
@@ -218,8 +220,8 @@ def _names_of_single(settings: Mapping[str, Any]) -> list[Any]:
     """Return the names by which `refit` can mean the only metric."""
     if callable(settings["scoring"]):  # the metric of a scorer can have any name
         return ["score", *get_scorer_names()]
-    default = "accuracy" if is_classifier(settings["estimator"]) else "r2"
-    return ["score", settings["scoring"] or default]
+    # Whether the space makes it a classifier is not known yet.
+    return ["score", *([settings["scoring"]] if settings["scoring"] else DEFAULTS)]
 
 
 def _is_several(scoring: Any) -> bool:
@@ -273,7 +275,7 @@ def check_fit_names(estimator: Any, params: Mapping[str, Any]) -> None:
 
 def check_data(settings: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
     """Check the data; return them in an indexable form."""
-    estimator, metrics = settings["estimator"], _metrics(settings["scoring"])
+    metrics = _metrics(settings["scoring"])
     if X is None:
         raise ValueError("X is None; call fit(X, y) with the rows to learn from.")
     try:
@@ -289,23 +291,30 @@ def check_data(settings: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
         raise ValueError(
             "X has no rows; call fit(X, y) with at least one row per fold."
         )
-    kind, needs_y = _kind(estimator)
     if y is not None:
         for metric in filter(callable, metrics):
             remedy = " If it compares true and predicted labels, write make_scorer({})."
             _check_call("scoring", metric, "an estimator", "X", "y", remedy=remedy)
-        if kind == "classifier":
-            _check_labels(y)
-        named = [name for name in metrics if isinstance(name, str)]
-        if named:
-            labels = {f"scoring={name!r}": name for name in named}
-            check_metrics_suit(estimator, labels, y)
-    elif needs_y:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the "
-            "target y is None; call fit(X, y)."
-        )
     return X, y
+
+
+def check_target(models: Sequence[Any], scoring: Any, y: Any) -> None:
+    """Check the target for the estimators of the trials, and the metrics on it."""
+    kinds = [_kind(model) for model in models]
+    if y is None:
+        for model, (_, needs_y) in zip(models, kinds, strict=True):
+            if needs_y:
+                raise ValueError(
+                    f"{type(model).__name__} requires y to be passed, but the "
+                    "target y is None; call fit(X, y)."
+                )
+        return
+    if any(kind == "classifier" for kind, _ in kinds):
+        _check_labels(y)
+    named = [name for name in _metrics(scoring) if isinstance(name, str)]
+    if named:
+        labels = {f"scoring={name!r}": name for name in named}
+        check_metrics_suit(models, labels, y)
 
 
 def _check_labels(y: Any) -> None:
@@ -393,8 +402,8 @@ def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
         )
 
 
-def check_configurations(plan: Plan) -> None:
-    """Check names and values of the parameters on an estimator."""
+def check_configurations(plan: Plan) -> list[Any]:
+    """Check names and values of the parameters; return estimators with them."""
     assign, space = plan.ladder.rungs[0].assign, plan.space
     sample = [assign(0, dict(params))[0] for params in space.covering_sample()]
     own = own_values(plan.estimator)
@@ -420,6 +429,7 @@ def check_configurations(plan: Plan) -> None:
     check_names(plan.estimator, sample, models)
     check_values(plan.space, sample, models)
     check_responses(models, plan.scorers, plan.settings.get("scoring"))
+    return models
 
 
 def check_names(

@@ -383,7 +383,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         notation, untuned, facts = resolved_spaces(settings, X, y, sizes)
         notes: dict[str, Any] = {"untuned": untuned}
         for aspect in aspects.requested(settings):
-            notation, note = aspect.prepare(settings, notation, objective, y, routed)
+            notation, note = aspect.prepare(settings, notation, objective, routed)
             if note is not None:
                 notes[aspect.name] = note
         settings["search_spaces"] = notation
@@ -408,13 +408,17 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             notes=notes,
         )
         validate.check_constraint(plan.space)
-        if plan.refit.rule == "ensemble":
-            check_final_model(plan)
         if self.warm_start_from is not None:
             with naming("warm_start_from"):
                 plan = replace(plan, known=self._known_results(plan))
         plan = replace(plan, ladder=self._ladder(plan))
-        validate.check_configurations(plan)
+        models = validate.check_configurations(plan)
+        plan = replace(plan, model=models[0])
+        validate.check_target(models, settings["scoring"], y)
+        if plan.refit.rule == "ensemble":
+            check_final_model(plan, models)
+        for aspect in aspects.requested(settings):
+            aspect.check(plan, models)
         compat.check_input(self, X, y, dict(plan.split_params))
         splits = draw_splits(settings, X, y, plan.split_params)
         validate.check_splits(plan, splits)
@@ -514,7 +518,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         X, y, fit_params = plan.X, plan.y, plan.fit_params
         rows = self._refit_rows(plan, found)
         if rows is not None:
-            X, y = compat.safe_split(plan.estimator, X, y, rows)
+            X, y = compat.safe_split(model, X, y, rows)
             fit_params = compat.check_fit_params(plan.X, fit_params, rows)
         self.best_estimator_ = model  # also if its fit fails
         with plan.tasks.refitting(model):
@@ -543,6 +547,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         plan = Plan(
             Job(self.estimator, X, y, (), {"fit_params": routed.estimator.fit}),
             None,
+            model=configured(self.estimator, chosen["best_params_"]),
             split_params=routed.splitter.split,
             tasks=compat.TaskTree(self, X, y, None),
             seed=seed,

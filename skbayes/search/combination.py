@@ -165,7 +165,7 @@ class FoldScorer:
     _data: dict[int, tuple[Any, Any, dict]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        estimator = self.plan.estimator
+        estimator = self.plan.model
         self.target = Target.of(estimator, self.plan.y)
         self._tags = get_tags(estimator)
         classifies = self._tags.estimator_type == "classifier"
@@ -272,7 +272,7 @@ class FoldScorer:
         if fold not in self._data:
             plan = self.plan
             train, test = plan.splits[fold]
-            X, y = compat.safe_split(plan.estimator, plan.X, plan.y, test, train)
+            X, y = compat.safe_split(plan.model, plan.X, plan.y, test, train)
             if type(self.scorer) in PREDICTING:
                 X = np.empty((_n_rows(y), 0))
             params = compat.check_fit_params(plan.X, dict(self.score_params), test)

@@ -195,9 +195,11 @@ class _WeightedEnsemble(compat.DocumentationLink, MetaEstimatorMixin, Averages):
         tags = super().__sklearn_tags__()
         if self.estimators:
             every = [get_tags(model) for model in self.estimators]
-            for name in ("sparse", "allow_nan", "pairwise", "string", "categorical"):
+            for name in ("sparse", "allow_nan", "string", "categorical"):
                 has = all(getattr(its.input_tags, name) for its in every)
                 setattr(tags.input_tags, name, has)
+            # All members predict from the columns that one of them requires.
+            tags.input_tags.pairwise = any(its.input_tags.pairwise for its in every)
             several = all(its.target_tags.multi_output for its in every)
             tags.target_tags.multi_output = several
         return tags

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -27,6 +27,7 @@ from skbayes.search.ensemble import (
 from skbayes.search.out_of_fold import fits_of_trial
 from skbayes.trial.aspects.predictions import KeptPredictions, measured_response
 from skbayes.trial.fast_metrics import name_of_metric
+from skbayes.trial.fold import configured
 from skbayes.trial.measure import COSTS
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial, TrialState
@@ -53,10 +54,16 @@ LEAST_SIZE = 1e6
 SUMS = ("fit_time", "score_time", "cpu_time", "model_size", "predict_time")
 
 
-def check_final_model(plan: Plan) -> None:
+def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
     """Check the options of an ensemble, before any fit."""
     options, given = plan.refit.options, f"refit={plan.settings['refit']!r}"
-    check_averaging(plan.estimator, plan.y, given)
+    for model in models:
+        check_averaging(model, plan.y, given)
+    if len(set(map(is_classifier, models))) > 1:
+        raise ValueError(
+            f"{given} is not possible if search_spaces contains classifiers and "
+            "regressors. Use refit=True."
+        )
     n = options.get("max_members", MAX_MEMBERS)
     if not isinstance(n, Integral) or n < 2:
         raise ValueError(f"refit: max_members must be an integer >= 2, got {n!r}.")
@@ -87,7 +94,6 @@ class FinalModel:
         self._unfitted = unfitted
         self.best = ranked[found["best_index_"]]
         self.n_folds, self.is_fitted = len(plan.splits), False
-        self.of_folds = _folds_suffice(plan)  # whether members are fits of the splits
         self.responses: dict[int, list[Response]] = {}
         self.trials: dict[int, Trial] = {}
         self._outcome_scorers: dict[str, FoldScorer] = {}
@@ -99,6 +105,8 @@ class FinalModel:
         folds = self.best.folds[: self.best.n_folds]
         if len(folds) == self.n_folds:
             self._find_predictions()
+        # Whether members are fits of the splits.
+        self.of_folds = _folds_suffice(plan, self.trials.values())
         self.scorer = self._scorer(metric)
         scores = [float(fold.test_scores[metric or "score"]) for fold in folds]
         self.result = EnsembleResult(
@@ -153,11 +161,11 @@ class FinalModel:
 
     def _again(self, trial: Trial) -> list[Response]:
         """Fit the folds of a trial again, and return their predictions."""
-        plan, target, parts = self.plan, Target.of(self.plan.estimator, self.plan.y), []
+        plan, target, parts = self.plan, Target.of(self.plan.model, self.plan.y), []
         for model, (train, test) in zip(
             fits_of_trial(plan, trial), plan.splits, strict=True
         ):
-            X_test, _ = compat.safe_split(plan.estimator, plan.X, None, test, train)
+            X_test, _ = compat.safe_split(model, plan.X, None, test, train)
             parts.append(measured_response(model, X_test, target))
         return parts
 
@@ -167,7 +175,7 @@ class FinalModel:
         scorers = compat.public_scorers(plan.scorers)
         if isinstance(scorers, Mapping):
             scorers = plan.scorers if params else scorers[metric]
-        scoring, classifies = plan.settings["scoring"], is_classifier(plan.estimator)
+        scoring, classifies = plan.settings["scoring"], is_classifier(plan.model)
         name = name_of_metric(scoring, metric, classifies)
         return FoldScorer(plan, self.responses, scorers, metric, params, name)
 
@@ -309,7 +317,7 @@ class FinalModel:
                 scorer = self._scorer(None if key == "score" else key)
             else:
                 scorer = FoldScorer(
-                    *(plan, self.responses, constraints.scorer(plan.estimator, True)),
+                    *(plan, self.responses, constraints.scorer(plan.model, True)),
                     metric=name,
                     score_params=constraints.params,
                 )
@@ -334,7 +342,7 @@ class FinalModel:
         else:
             weights = list(result.weights.values())
         kind = WeightedEnsembleRegressor
-        if is_classifier(plan.estimator):
+        if is_classifier(plan.model):
             kind = WeightedEnsembleClassifier
         models = [self._unfitted(plan, params[places[number]]) for number in numbers]
         self.model = kind(models, weights, cv=cv)
@@ -358,14 +366,18 @@ def is_better(gain: float, std: float) -> bool:
     return gain > std
 
 
-def _folds_suffice(plan: Plan) -> bool:
-    """Return whether each row is in most training sets, and in equally many."""
+def _folds_suffice(plan: Plan, trials: Iterable[Trial]) -> bool:
+    """Return whether each row is in most training sets, and in equally many.
+
+    Fits to a part of a square matrix cannot predict from all of its columns.
+    """
     counts = np.zeros(plan.n_samples)
     for train, _ in plan.splits:
         counts[train] += 1
-    pairwise = get_tags(plan.estimator).input_tags.pairwise
-    even = counts.min() == counts.max() and counts.min() > len(plan.splits) / 2
-    return bool(even and not pairwise)
+    if counts.min() != counts.max() or counts.min() <= len(plan.splits) / 2:
+        return False
+    models = (configured(plan.estimator, trial.params) for trial in trials)
+    return not any(get_tags(model).input_tags.pairwise for model in models)
 
 
 def _cv_of(plan: Plan) -> Any:

@@ -45,6 +45,7 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.trial.constraints import rule_and_bounds
 from skbayes.trial.evaluator import check_candidates
+from skbayes.trial.fold import configured
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History, TrialState
 from skbayes.trial.subsets import Sample
@@ -645,7 +646,9 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _min_rows(self, plan: Plan) -> int:
         classes = ("binary", "multiclass")
-        if is_classifier(self.estimator) and type_of_target(plan.y) in classes:
+        first, *_ = plan.space.covering_sample()
+        classifies = is_classifier(configured(plan.estimator, first))
+        if classifies and type_of_target(plan.y) in classes:
             return MIN_ROWS * len(np.unique(plan.y))
         return MIN_ROWS
 

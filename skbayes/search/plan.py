@@ -355,7 +355,7 @@ def drawn_from(
         splits,
         samples,
         n_samples=plan.n_samples,
-        labels=plan.y if is_classifier(plan.estimator) else None,
+        labels=plan.y if is_classifier(plan.model) else None,
         groups=plan.split_params.get("groups"),
         seed=plan.seed,
     )

@@ -4,9 +4,9 @@ An aspect has two parts. The :class:`Aspect` remains in the process of the searc
 observes the trials of one stage. Its :class:`FoldAspect` is sent to the workers, and
 surrounds each fit. An aspect that is off is not in the list of a search.
 
-``Aspect.prepare(settings, spaces, objective, y, routed)``, a method of the class,
-is called for the parameters that a search sets, before the space is made. The other
-hooks are called in this order:
+``Aspect.prepare(settings, spaces, objective, routed)``, a method of the class, is
+called for the parameters that a search sets, before the space is made, and
+``Aspect.check(plan, models)`` after it. The other hooks are called in this order:
 
 1. ``Aspect.is_on(plan)``, before an aspect is created;
 2. ``Aspect.fold_aspect()``, before the first trial;
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -153,7 +153,6 @@ class Aspect:
         settings: Mapping[str, Any],
         spaces: Any,
         objective: Objective,
-        y: Any,
         routed: Any,
     ) -> tuple[Any, Any]:
         """Check the parameters, and the parameters that they exclude, before any fit.
@@ -163,6 +162,13 @@ class Aspect:
         `plan.notes`, if any.
         """
         return spaces, None
+
+    @classmethod
+    def check(cls, plan: Plan, models: Sequence[Any]) -> None:
+        """Raise ValueError if an estimator does not suit the parameters.
+
+        The `models` are estimators with configurations that cover the search space.
+        """
 
     def fold_aspect(self) -> FoldAspect | None:
         """Return the part that is sent to the workers, if any."""

@@ -194,9 +194,12 @@ class FoldCall:
         return self.selected(self.test, self.train)
 
     def selected(self, rows: Any, others: Any = None) -> tuple[Any, Any]:
-        """Return rows and targets; `others` are the training rows, for kernels."""
+        """Return rows and targets; `others` are the training rows, for kernels.
+
+        The parameters of the trial, which may set the kernel, must be set.
+        """
         job = self.job
-        X, y = compat.safe_split(job.estimator, job.X, job.y, rows, others)
+        X, y = compat.safe_split(self.estimator, job.X, job.y, rows, others)
         return X, y
 
     def run(self) -> FoldResult:

@@ -346,13 +346,14 @@ def _accepts(function: Any, n: int) -> bool:
     return True
 
 
-def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None:
+def check_metrics_suit(models: Sequence[Any], names: Mapping[str, str], y: Any) -> None:
     """Evaluate named metrics on constant predictions; the keys are for messages.
 
-    Other kinds of targets are not checked; their fits fail if the metric does not suit
-    them.
+    Other kinds of targets, and models of several kinds, are not checked; their fits
+    fail if the metric does not suit them.
     """
-    if not (is_classifier(estimator) or is_regressor(estimator)):
+    classifies = all(map(is_classifier, models))
+    if not (classifies or all(map(is_regressor, models))):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -364,7 +365,7 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
                 _, first = np.unique(y, return_index=True)
                 y = y[np.union1d(first[:MAX_SAMPLE], np.arange(MAX_SAMPLE))]
             X = np.zeros((len(y), 1))
-            constant = _constant_model(is_classifier(estimator), X, y)
+            constant = _constant_model(classifies, X, y)
         except Exception:  # left to the estimator
             return
         for label, name in names.items():
@@ -372,7 +373,7 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
                 get_scorer(name)(constant, X, y)
             except AttributeError as error:
                 raise ValueError(
-                    f"{label} does not suit {type(estimator).__name__}: the metric "
+                    f"{label} does not suit {type(models[0]).__name__}: the metric "
                     "requires probabilities or decision values, which regressors do "
                     "not have."
                 ) from error

@@ -248,6 +248,8 @@ class Plan:
 
     `settings` are the parameters of the search by name, with the values for these data
     in place of "auto". `own` are the current values of the parameters of the estimator.
+    `model` is the estimator with a configuration of the space. Its kind and methods are
+    those of the trials; those of the estimator may be of a placeholder.
     `known` are the trials of earlier searches. `split_params` are the arguments of
     `fit` for the splitter. All stages share the `notes` of aspects and of the search.
     """
@@ -258,6 +260,7 @@ class Plan:
     split_params: Mapping[str, Any] = field(default_factory=dict)
     tasks: compat.TaskTree | Any = None
     space: Space | Any = None
+    model: Any = None
     own: Mapping[str, Any] = field(default_factory=dict)
     initial_points: list[dict[str, Any]] = field(default_factory=list)
     prior: OptimumPrior | None = None

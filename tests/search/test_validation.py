@@ -30,6 +30,7 @@ from skbayes.search._validation import (
     check_arguments,
     check_data,
     check_responses,
+    check_target,
     check_values,
     check_weights,
 )
@@ -163,7 +164,7 @@ def test_unknown_metrics():
 
 def test_a_target_that_is_needed():
     with pytest.raises(ValueError, match="requires y to be passed"):
-        check_data(_search(make_pipeline(StandardScaler(), SVR()))._values(), X, None)
+        check_target([make_pipeline(StandardScaler(), SVR())], None, None)
 
 
 class Plain:
@@ -176,6 +177,7 @@ class Plain:
 def test_a_target_that_is_not_needed():
     for estimator in (KMeans(), StandardScaler(), Plain()):
         assert check_data(_search(estimator)._values(), X, None)[1] is None
+        check_target([estimator], None, None)
     # Data are made indexable.
     rows, target = check_data(_search()._values(), sparse.coo_matrix(X), y)
     assert rows[[0, 1]].shape == (2, 4)
@@ -192,12 +194,12 @@ def test_a_target_that_is_not_needed():
 )
 def test_metrics_that_do_not_suit_the_target(target, scoring, complaint):
     with pytest.raises(ValueError, match=complaint):
-        check_data(_search(scoring=scoring)._values(), X, target)
+        check_target([SVC()], scoring, target)
 
 
 def test_metrics_of_probabilities_do_not_suit_a_regressor():
     with pytest.raises(ValueError, match="'roc_auc' does not suit Ridge: the metric"):
-        check_data(_search(Ridge(), scoring="roc_auc")._values(), X, y > 0)
+        check_target([Ridge()], "roc_auc", y > 0)
 
 
 @pytest.mark.parametrize(
@@ -214,17 +216,16 @@ def test_metrics_of_probabilities_do_not_suit_a_regressor():
     ],
 )
 def test_metrics_that_suit_the_target(estimator, target, scoring):
-    check_data(_search(estimator, scoring=scoring)._values(), X, target)
+    check_target([estimator], scoring, target)
 
 
 def test_a_rare_class_counts_in_many_rows():
     target = np.zeros(5000, dtype=int)
     target[-1] = 1
     target[-2] = 2
-    many = np.zeros((5000, 1))
     with pytest.raises(ValueError, match="scoring='f1'"):
-        check_data(_search(scoring="f1")._values(), many, target)
-    check_data(_search(scoring="f1")._values(), many, np.minimum(target, 1))
+        check_target([SVC()], "f1", target)
+    check_target([SVC()], "f1", np.minimum(target, 1))
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
     (pruning,) = (aspect for aspect in registry.ASPECTS if aspect.name == "pruning")
     prepared = []
 
-    def prepare(settings, spaces, objective, y, routed):
+    def prepare(settings, spaces, objective, routed):
         prepared.append(settings["pruning"])
         if settings["return_train_score"]:
             raise ValueError("pruning and training scores cannot be combined")

@@ -137,19 +137,22 @@ class OutcomeConstraints(Aspect):
         settings: Mapping[str, Any],
         spaces: Any,
         objective: Objective,
-        y: Any,
         routed: Any,
     ) -> tuple[Any, Constraints | None]:
-        """Return the space and the bounds, if any; check scorers on the target."""
+        """Return the space and the bounds, if any."""
         constraints = _parsed(settings, objective)
-        if constraints is not None and y is not None:
-            scorers = constraints.scorers.items()
-            labels = {f"constraints[{k!r}]": v for k, v in scorers}
-            named = {k: v for k, v in labels.items() if isinstance(v, str)}
-            check_metrics_suit(settings["estimator"], named, y)
         if constraints is not None:
             constraints = replace(constraints, params=_routed_params(routed))
         return spaces, constraints
+
+    @classmethod
+    def check(cls, plan: Plan, models: Sequence[Any]) -> None:
+        """Check the scorers on the target."""
+        scorers = plan.constraints.scorers if plan.constraints else {}
+        labels = {f"constraints[{k!r}]": v for k, v in scorers.items()}
+        named = {k: v for k, v in labels.items() if isinstance(v, str)}
+        if plan.y is not None:
+            check_metrics_suit(models, named, plan.y)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the outcomes of a fit."""

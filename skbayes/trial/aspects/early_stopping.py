@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from skbayes.trial.learning_curves import (
 from skbayes.trial.records import FoldResult, History, Trial
 from skbayes.trial.rounds.lookup import (
     RoundLimits,
+    check_rounds,
     round_settings,
     take_rounds_out,
 )
@@ -29,6 +30,7 @@ from skbayes.trial.rounds.watched_fit import WatchedFit
 if TYPE_CHECKING:
     from skbayes.trial.evaluator import Evaluation
     from skbayes.trial.objectives import Objective
+    from skbayes.trial.plan import Plan
 
 
 class _FoldRounds(FoldAspect):
@@ -98,11 +100,15 @@ class EarlyStopping(Aspect):
         settings: Mapping[str, Any],
         spaces: Any,
         objective: Objective,
-        y: Any,
         routed: Any,
     ) -> tuple[Any, RoundLimits]:
         """Return the space without the numbers of rounds, and their limits."""
         return take_rounds_out(settings, spaces, objective.guide, routed.estimator.fit)
+
+    @classmethod
+    def check(cls, plan: Plan, models: Sequence[Any]) -> None:
+        """Check that the rounds of the estimators can be scored."""
+        check_rounds(plan.settings["early_stopping"], models)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that scores a fit after each round."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
@@ -76,28 +76,31 @@ class KeptFits(Aspect):
         settings: Mapping[str, Any],
         spaces: Any,
         objective: Objective,
-        y: Any,
         routed: Any,
     ) -> tuple[Any, None]:
-        """Check that there is a best trial, and that it has the method."""
-        returned, estimator = settings["return_folds"], settings["estimator"]
+        """Check that there is a best trial."""
+        returned = settings["return_folds"]
         if settings["refit"] is False:
             raise ValueError(
                 f"return_folds={returned!r} and refit=False cannot be combined. The "
                 "fits belong to the best trial, which refit chooses."
             )
-        method = oof_method(returned)
-        if method is not None and not hasattr(estimator, method):
+        return spaces, None
+
+    @classmethod
+    def check(cls, plan: Plan, models: Sequence[Any]) -> None:
+        """Check that each estimator, which may be the best one, has the method."""
+        method = oof_method(plan.settings["return_folds"])
+        if method is not None and not all(hasattr(m, method) for m in models):
             raise ValueError(
                 f"return_folds: {method!r} is not 'estimators' or a method of the "
-                "estimator."
+                "estimator, with each configuration of search_spaces."
             )
         # For several labels of two classes, the output depends on the estimator.
-        if method in ("predict_proba", "predict_log_proba") and y is not None:
-            several = type_of_target(y) == "multiclass-multioutput"
-            if several and is_classifier(estimator):
+        if method in ("predict_proba", "predict_log_proba") and plan.y is not None:
+            several = type_of_target(plan.y) == "multiclass-multioutput"
+            if several and is_classifier(plan.model):
                 raise several_outputs(method)
-        return spaces, None
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that returns the estimator of a fit."""

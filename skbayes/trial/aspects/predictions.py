@@ -188,7 +188,7 @@ class Predictions(Aspect):
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that predicts the test set."""
-        return _FoldPredictions(Target.of(self.plan.estimator, self.plan.y))
+        return _FoldPredictions(Target.of(self.plan.model, self.plan.y))
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Keep the predictions of a trial, if all of its folds were fitted."""

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes.space.dimensions import Integer, Real
@@ -30,14 +29,15 @@ from skbayes.trial.rounds.boosters import BOOSTERS, Booster, base_of, replaced
 class RoundLimits:
     """Maximum number of rounds, and the metric by which a fit stops before it.
 
-    `metric` is the name in scikit-learn of the only metric, if it has one. The `cap`
-    applies to configurations for which the search space has no numbers of rounds:
-    `spaces` is the notation with these numbers, and `names` are their parameters.
+    `metrics` are the names in scikit-learn of the only metric, if it has one, for
+    regressors and for classifiers. The `cap` applies to configurations for which the
+    search space has no numbers of rounds: `spaces` is the notation with these numbers,
+    and `names` are their parameters.
     """
 
     cap: int
     guide: Guide = Guide()
-    metric: str | None = None
+    metrics: tuple[str | None, str | None] = None, None
     spaces: Any = None
     names: frozenset[str] = frozenset()
 
@@ -178,10 +178,21 @@ def take_rounds_out(
             "search_spaces, "
             "which has no other parameter."
         )
-    metric = name_of_metric(settings["scoring"], None, is_classifier(estimator))
+    scoring = settings["scoring"]
+    regression, classification = (
+        name_of_metric(scoring, None, classifies) for classifies in (False, True)
+    )
+    metrics = regression, classification
     if rounds != "auto":
-        return kept, RoundLimits(int(rounds), guide, metric)
-    return kept, RoundLimits(DEFAULT_CAP, guide, metric, spaces, frozenset(names))
+        return kept, RoundLimits(int(rounds), guide, metrics)
+    return kept, RoundLimits(DEFAULT_CAP, guide, metrics, spaces, frozenset(names))
+
+
+def check_rounds(rounds: Any, estimators: Sequence[Any]) -> None:
+    """Check that one of the estimators of the trials has rounds that can be scored."""
+    models = [final_model(estimator)[0] for estimator in estimators]
+    if all(booster_of(model) is None for model in models):
+        _check_models(rounds, models, False)
 
 
 def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:

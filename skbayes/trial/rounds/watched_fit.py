@@ -105,7 +105,8 @@ class WatchedFit:
         """Return a fast formula of the metric for outputs after a round, or None."""
         if y is None or params or type(self._scorer) not in PREDICTING:
             return None
-        return fast_score(self._limits.metric, y, self._classes)
+        metric = self._limits.metrics[self._classes is not None]
+        return fast_score(metric, y, self._classes)
 
     def _score_of(self, place: int, estimator: Any) -> Any:
         """Return the score after a round for a set of rows."""

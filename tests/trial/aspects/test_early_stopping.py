@@ -245,7 +245,7 @@ def test_the_number_of_rounds_is_taken_out_of_the_default_space():
     [
         (
             SVC(),
-            {"spaces": {"C": (1, 2)}},
+            {"spaces": {"C": (1.0, 2.0)}},
             "early_stopping=9: SVC provides no scores after",
         ),
         (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces, which has no other"),
@@ -344,12 +344,9 @@ def test_a_function_may_return_the_error_score_in_all_rounds(value):
     def scorer(estimator, X, y):
         return value
 
-    found = search(scoring=scorer, n_iter=2, early_stopping=3, error_score=value).fit(
-        X, Y
-    )
-    plain = search(
-        scoring=scorer, n_iter=2, early_stopping=None, error_score=value
-    ).fit(X, Y)
+    given = {"n_iter": 2, "error_score": value, "refit": False}
+    found = search(scoring=scorer, early_stopping=3, **given).fit(X, Y)
+    plain = search(scoring=scorer, early_stopping=None, **given).fit(X, Y)
     for name in ("mean_test_score", "rank_test_score"):
         assert np.array_equal(found.cv_results_[name], plain.cv_results_[name], True)
 
