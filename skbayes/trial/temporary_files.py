@@ -49,6 +49,9 @@ class _Pickler(cloudpickle.Pickler):
         self._exact = exact
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, np.dtype) and obj.kind in "biufc" and not obj.metadata:
+            # NumPy's own object: with an equal one, `asarray` makes another array.
+            return np.dtype, (obj.str,)
         if not isinstance(obj, np.ndarray):
             return super().reducer_override(obj)
         kind = type(obj)

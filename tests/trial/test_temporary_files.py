@@ -31,6 +31,13 @@ def written_and_read(value, path):
     return read(path)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, bool, ">f8"])
+def test_arrays_are_not_copied_for_an_equal_type(dtype, tmp_path):
+    array = np.ones(5, dtype)
+    loaded = written_and_read({"a": array}, tmp_path / "file")["a"]
+    assert np.asarray(loaded, dtype=np.dtype(array.dtype.str)) is loaded
+
+
 def layouts(shape):
     """Return arrays of one shape, each with another layout in memory."""
     rng = np.random.default_rng(0)
