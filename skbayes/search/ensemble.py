@@ -151,6 +151,10 @@ class _WeightedEnsemble(compat.DocumentationLink, MetaEstimatorMixin, Averages):
             )
         self.response_method_ = responses[0].method
         self.votes_ = any(response.votes is not None for response in responses)
+        if self.target_.n_outputs and self.response_method_ == "predict_proba":
+            one, _ = compat.safe_split(self, X, None, some[:1], every)
+            probabilities = [model.predict_proba(one) for model in fitted]
+            self.lists_labels_ = all(isinstance(p, list) for p in probabilities)
         return self
 
     def _of_members(self, function: Callable[..., Any], X: Any) -> tuple[list, Array]:
@@ -250,6 +254,9 @@ class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
         Method of the members whose outputs are averaged.
     votes_ : bool
         Whether `predict` is a vote of the members.
+    lists_labels_ : bool
+        Whether `predict_proba` returns a list with an array per label, as it does for
+        the members, such as trees.
     target_ : object
         Form of the target.
     n_features_in_ : int

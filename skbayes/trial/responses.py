@@ -199,11 +199,13 @@ def _has(*methods: str) -> Any:
 class Averages(BaseEstimator):
     """Estimator that predicts averages of predictions.
 
-    Subclasses define the methods, and set `target_` and `response_method_`.
+    Subclasses define the methods, and set `target_` and `response_method_`. If
+    `lists_labels_`, probabilities are a list with an array per label.
     """
 
     target_: Target
     response_method_: str
+    lists_labels_ = False
 
     def _average(self, X: Any) -> Array:
         """Return the average of shape (n_rows, n_columns)."""
@@ -256,7 +258,7 @@ class ClassifierAverages(ClassifierMixin, Averages):
         return decide(self._average(X), self.response_method_, self.target_)
 
     @_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Array | list[Array]:
         """Return average probabilities.
 
         Parameters
@@ -266,13 +268,17 @@ class ClassifierAverages(ClassifierMixin, Averages):
 
         Returns
         -------
-        p : ndarray of shape (n_samples, n_classes)
-            Probabilities of the classes, or of each label.
+        p : ndarray of shape (n_samples, n_classes), or list of ndarray
+            Probabilities of the classes, or of each label. A list of arrays of shape
+            (n_samples, 2), one per label, if the members return such lists.
         """
-        return self._average(X)
+        average = self._average(X)
+        if self.lists_labels_:
+            return [np.column_stack([1.0 - p, p]) for p in average.T]
+        return average
 
     @_has("predict_proba")
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> Array | list[Array]:
         """Return logarithms of average probabilities.
 
         Parameters
@@ -282,11 +288,12 @@ class ClassifierAverages(ClassifierMixin, Averages):
 
         Returns
         -------
-        p : ndarray of shape (n_samples, n_classes)
+        p : ndarray of shape (n_samples, n_classes), or list of ndarray
             Log-probabilities.
         """
+        proba = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return list(map(np.log, proba)) if self.lists_labels_ else np.log(proba)
 
     @_has("decision_function")
     def decision_function(self, X: Any) -> Array:

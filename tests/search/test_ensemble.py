@@ -111,9 +111,17 @@ def test_several_labels_and_several_targets():
         for model in ensemble.estimators_
     ]
     expected = np.mean(parts, axis=0)
-    np.testing.assert_allclose(ensemble.predict_proba(X), expected, atol=1e-6)
-    likely = ensemble.predict_proba(X) > 0.5
-    np.testing.assert_array_equal(ensemble.predict(X), likely)
+    # As its members, the ensemble returns a list of an array per label.
+    proba, logarithms = ensemble.predict_proba(X), ensemble.predict_log_proba(X)
+    assert [p.shape for p in proba] == [(100, 2)] * 5
+    for place, p in enumerate(proba):
+        np.testing.assert_allclose(p[:, 1], expected[:, place], atol=1e-6)
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        np.testing.assert_allclose(np.exp(logarithms[place]), p)
+    np.testing.assert_array_equal(ensemble.predict(X), expected > 0.5)
+    arrays = [OneVsRestClassifier(LogisticRegression())]
+    one_array = WeightedEnsembleClassifier(arrays).fit(X, Y)
+    assert one_array.predict_proba(X).shape == (100, 5)
     numbers = WeightedEnsembleRegressor([DecisionTreeRegressor()]).fit(X, Y)
     assert numbers.predict(X).shape == Y.shape
 
