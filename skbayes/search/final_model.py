@@ -37,13 +37,12 @@ from skbayes.utils.optional import warn_or_log
 # Number of trials whose folds are fitted again if there are no predictions.
 N_REFITTED = 5
 
-# Maximum number of members by default. Ensembles take at most so many times as long for
-# predictions as the best configuration alone, and have at most twice as many times its
-# size.
+# Maximum number of members by default. The size of an ensemble is at most twice as many
+# times that of the best configuration alone. If its predictions take longer than that
+# multiple, the search warns. Measured times do not change the members.
 MAX_MEMBERS = 5
 
-# Shorter times for predictions, in seconds, count as this one. Multiples are rounded to
-# quarters, so that noise seldom changes the members.
+# Shorter times for predictions, in seconds, count as this one.
 LEAST_SECONDS = 0.005
 
 # Ensembles of at most so many bytes satisfy the limit of size. Ten times the size of a
@@ -230,7 +229,7 @@ class FinalModel:
             size = growth * factor * self._bytes(counts)
             largest = max(2 * most * self._size(best), LEAST_SIZE)
             # The sizes are NaN if the members cannot be pickled.
-            return factor * self._predict_cost(counts) <= most and not size > largest
+            return factor * n <= most and not size > largest
 
         def is_allowed(counts: Mapping[int, float]) -> bool:
             return fits_limits(counts) and self._keeps_bounds(counts)
@@ -267,12 +266,20 @@ class FinalModel:
             size_cost=self._size_cost(counts),
             reason=reason,
         )
+        if self.result.predict_cost > 2 * most:
+            warn_or_log(
+                f"refit={self.plan.settings['refit']!r}: predictions of the ensemble "
+                f"take about {self.result.predict_cost:.0f} times as long as those of "
+                "the best configuration alone. Bound them by constraints, such as "
+                "{'predict_time': '<= 0.01'}, or use refit=True."
+            )
 
     def _predict_cost(self, counts: Mapping[int, float]) -> float:
         """Return the time for predictions as a multiple of the best trial's time."""
-        best = self._seconds(self.best.number)
-        costs = {k: round(4.0 * self._seconds(k) / best) / 4.0 for k in counts}
-        return sum(n * costs[k] for k, n in self._fits(counts).items())
+        fits = self._fits(counts).items()
+        return sum(n * self._seconds(k) for k, n in fits) / self._seconds(
+            self.best.number
+        )
 
     def _seconds(self, number: int) -> float:
         """Return the time for the predictions of a trial, on the fastest split."""
