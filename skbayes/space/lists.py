@@ -370,6 +370,59 @@ class Categorical(_Listed):
         return ("Categorical", tuple(map(option_key, self.values)))
 
 
+class Constant(Dimension):
+    """One value of a list, at its position in the list."""
+
+    n_values = 1
+
+    def __init__(self, values_of: Dimension, position: float) -> None:
+        self.values_of, self.position = values_of, position
+        self.is_categorical = values_of.is_categorical
+
+    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
+        positions = self.values_of.encode(values)
+        for value, position in zip(values, positions.tolist(), strict=True):
+            if position != self.position:
+                raise self._reject(value)
+        return positions
+
+    def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
+        return self.values_of.decode(self.snap(np.asarray(positions)))
+
+    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
+        return np.full(len(positions), self.position)
+
+    def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
+        return np.full(len(places), self.position)
+
+    def __repr__(self) -> str:
+        (value,) = self.decode([self.position])
+        return f"{type(self.values_of).__name__}([{value!r}])"
+
+
+def shared_lists(dicts: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Any], Constant]:
+    """Return the constants of the lists with one value, by parameter and list.
+
+    The values of a parameter are combined to one list of numbers and one of options.
+    """
+    parts: dict[tuple[str, type], dict[Any, tuple[Any, Any]]] = {}
+    for parsed in dicts:
+        for name, dimension in parsed.items():
+            kind = type(dimension)
+            if kind in (Ordinal, Categorical) and dimension.n_values == 1:
+                (value,) = dimension.values
+                listed = parts.setdefault((name, kind), {})
+                # Of equal numbers with different types, only the first is combined.
+                listed.setdefault(dimension._key(value), (value, dimension.key))
+    constants = {}
+    for (name, kind), listed in parts.items():
+        combined = kind([value for value, _ in listed.values()])
+        positions = combined.encode([value for value, _ in listed.values()])
+        for (_, key), position in zip(listed.values(), positions, strict=True):
+            constants[name, key] = Constant(combined, float(position))
+    return constants
+
+
 class Progression(_Indexed):
     """Whole numbers of a long range, at the positions of an equivalent `Ordinal`.
 

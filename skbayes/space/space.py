@@ -237,7 +237,12 @@ class Space:
         rows = np.where(np.isnan(X), 0.5, X)
         for j, column in enumerate(self.columns):
             rows[:, j] = _named(column, method, rows[:, j])
-        rows[~self.active(rows)] = np.nan
+        active = np.zeros(X.shape, dtype=bool)
+        for entry, mask in trees.entries(self._root, rows, np.ones(len(X), dtype=bool)):
+            active[mask, entry.place] = True
+            if entry.constant is not None:
+                rows[mask, entry.place] = entry.constant.position
+        rows[~active] = np.nan
         return self._in_first_alternative(rows)
 
     def decode(self, X: FloatArray) -> list[Params]:
@@ -413,9 +418,9 @@ class Space:
             return X
         doubtful = np.zeros(len(X), dtype=bool)
         for entry, rows in trees.entries(self._root, X, np.ones(len(X), dtype=bool)):
-            if entry.earlier:
-                overlapping = np.array([len(dicts) > 0 for dicts in entry.earlier])
-                doubtful |= rows & overlapping[entry.chosen(X[:, entry.place])]
+            if any(entry.shadowed):
+                shadowed = np.array(entry.shadowed)
+                doubtful |= rows & shadowed[entry.chosen(X[:, entry.place])]
         places = np.flatnonzero(doubtful)
         for place, params in zip(places, self.decode(X[places]), strict=True):
             X[place] = self._encode_one(params, X[place])

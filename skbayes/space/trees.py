@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from skbayes.space.dict_index import MAX_COMPARED, DictIndex
 from skbayes.space.dimensions import Dimension, FloatArray
-from skbayes.space.lists import Categorical
+from skbayes.space.lists import Categorical, Constant, shared_lists
 from skbayes.space.notation import Choice, parse_dict, parse_spaces
 from skbayes.utils.optional import warn_user
 
-# Two alternatives are compared value by value up to this number of values.
-MAX_COMPARED = 1000
+# In a list of more dicts, the constants of a parameter share a column. Otherwise, the
+# number of columns would grow with the number of dicts.
+MANY_DICTS = 500
 
 # Maximum number of repeated values in a warning.
 MAX_SHOWN = 5
@@ -45,19 +48,34 @@ class Column:
 class TreeEntry:
     """Column in a branch: its index in a row, and the branch of each of its options.
 
-    For the choice among the dicts of a list, `earlier` lists the indices of the
-    preceding dicts that may contain the same configurations, for each dict.
+    For the choice among the dicts of a list, `shadowed` tells of each dict whether a
+    preceding one may contain the same configurations. `constant` is the only value of a
+    column that it may have in the branch.
     """
 
     place: int
     column: Column
     options: list[Branch] = field(default_factory=list)
-    earlier: list[list[int]] = field(default_factory=list)
+    shadowed: list[bool] = field(default_factory=list)
+    constant: Constant | None = None
 
     @property
     def dimension(self) -> Dimension:
-        """Values of the column."""
-        return self.column.dimension
+        """Values of the column in the branch."""
+        return self.column.dimension if self.constant is None else self.constant
+
+    def dicts_with(self, params: Mapping[str, Any]) -> np.ndarray:
+        """Return the indices of the dicts that may contain `params`, and the last one.
+
+        The reason why the last one does not contain them is reported to users.
+        """
+        if "_index" not in self.__dict__:
+            dicts = [
+                {str(entry.column.name): entry.dimension for entry in branch}
+                for branch in self.options
+            ]
+            self._index = DictIndex(dicts)
+        return np.union1d(self._index.containing(params), len(self.options) - 1)
 
     def chosen(self, positions: FloatArray) -> np.ndarray:
         """Return the indices of the options at `positions`; NaN counts as 0."""
@@ -84,16 +102,18 @@ class TreeBuilder:
         if len(spaces) == 1:
             return self._branch(parsed[0], taken)
         entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
-        for k, alternative in enumerate(parsed):
-            # A configuration is encoded with the first dict that contains it.
-            earlier = [j for j in range(k) if _may_overlap(parsed[j], alternative)]
-            entry.earlier.append(earlier)
-            self.overlaps |= bool(earlier)
-        entry.options = [self._branch(alternative, taken) for alternative in parsed]
+        # A configuration is encoded with the first dict that contains it.
+        entry.shadowed = _shadowed(parsed)
+        self.overlaps |= any(entry.shadowed)
+        shared = shared_lists(parsed) if len(parsed) > MANY_DICTS else {}
+        entry.options = [self._branch(one, taken, shared) for one in parsed]
         return [entry]
 
     def _branch(
-        self, dimensions: Mapping[str, Dimension | Choice], taken: frozenset[str]
+        self,
+        dimensions: Mapping[str, Dimension | Choice],
+        taken: frozenset[str],
+        shared: Mapping[tuple[str, Any], Constant] = MappingProxyType({}),
     ) -> Branch:
         """Return the branch of one dict, which must not contain the `taken` names."""
         branch: Branch = []
@@ -105,7 +125,9 @@ class TreeBuilder:
                 )
             if not isinstance(dimension, Choice):
                 _warn_of_repeats(name, dimension)
-                branch.append(self._add(Column(name, dimension)))
+                constant = shared.get((name, dimension.key)) if shared else None
+                whole = dimension if constant is None else constant.values_of
+                branch.append(self._add(Column(name, whole), constant=constant))
                 continue
             entry = self._add(Column(name, dimension.dimension), fresh=True)
             options = dimension.dimension.values
@@ -120,13 +142,16 @@ class TreeBuilder:
             branch.append(entry)
         return branch
 
-    def _add(self, column: Column, fresh: bool = False) -> TreeEntry:
+    def _add(
+        self, column: Column, fresh: bool = False, constant: Constant | None = None
+    ) -> TreeEntry:
         """Add a column; alternatives share the columns of identical parameters."""
-        key = (column.name, column.dimension.key, len(self.columns) if fresh else -1)
+        identity = column.dimension.key if constant is None else id(column.dimension)
+        key = (column.name, identity, len(self.columns) if fresh else -1)
         if key not in self._places:
             self._places[key] = len(self.columns)
             self.columns.append(column)
-        return TreeEntry(self._places[key], column)
+        return TreeEntry(self._places[key], column, constant=constant)
 
 
 def _names(branches: Iterable[Branch]) -> set[str]:
@@ -144,6 +169,22 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
         warn_user(f"Parameter {name!r}: repeated values are dropped: {shown}{more}.")
 
 
+def _shadowed(dicts: Sequence[Mapping[str, Dimension | Choice]]) -> list[bool]:
+    """Return for each dict whether an earlier one may have common configurations."""
+    index = DictIndex(
+        [{name: _plain(one) for name, one in parsed.items()} for parsed in dicts],
+        [any(isinstance(d, Choice) for d in parsed.values()) for parsed in dicts],
+    )
+    return [
+        any(_may_overlap(dicts[j], dicts[k]) for j in index.overlapping(k))
+        for k in range(len(dicts))
+    ]
+
+
+def _plain(dimension: Dimension | Choice) -> Dimension:
+    return dimension.dimension if isinstance(dimension, Choice) else dimension
+
+
 def _may_overlap(
     first: Mapping[str, Dimension | Choice], second: Mapping[str, Dimension | Choice]
 ) -> bool:
@@ -155,9 +196,9 @@ def _may_overlap(
     return not any(_disjoint(first[name], second[name]) for name in common)
 
 
-def _disjoint(first: Any, second: Any) -> bool:
+def _disjoint(first: Dimension | Choice, second: Dimension | Choice) -> bool:
     """Return whether two finite dimensions are known to have no value in common."""
-    first, second = (getattr(one, "dimension", one) for one in (first, second))
+    first, second = _plain(first), _plain(second)
     if max(first.n_values, second.n_values) > MAX_COMPARED:
         return False
     values = second.decode(second.grid)
@@ -194,7 +235,10 @@ def outline(branch: Branch) -> list[tuple[int, list]]:
 def as_lists(branch: Branch) -> list[list]:
     """Return a tree as lists, from which `from_lists` restores it."""
     return [
-        [entry.place, list(map(as_lists, entry.options)), entry.earlier]
+        [
+            *(entry.place, list(map(as_lists, entry.options)), entry.shadowed),
+            None if entry.constant is None else entry.constant.position,
+        ]
         for entry in branch
     ]
 
@@ -205,9 +249,10 @@ def from_lists(lists: Sequence[Sequence], columns: Sequence[Column]) -> Branch:
         TreeEntry(
             *(place, columns[place]),
             [from_lists(option, columns) for option in options],
-            earlier,
+            shadowed,
+            None if constant is None else Constant(columns[place].dimension, constant),
         )
-        for place, options, earlier in lists
+        for place, options, shadowed, constant in lists
     ]
 
 
@@ -219,8 +264,8 @@ def entries(
         yield entry, rows
         if entry.options:
             chosen = entry.chosen(X[:, entry.place])
-            for option, opened in enumerate(entry.options):
-                yield from entries(opened, X, rows & (chosen == option))
+            for option in np.unique(chosen[rows]).tolist():
+                yield from entries(entry.options[option], X, rows & (chosen == option))
 
 
 def match(
@@ -234,8 +279,7 @@ def match(
     """Yield every row in which `params` fill a branch, and the names that are used.
 
     Reasons why they do not fill it are appended to `problems`. With `known_row`, one
-    such row, dicts that have no configuration in common with the dict of this row are
-    skipped.
+    such row, dicts after the dict of this row are skipped.
     """
     if not branch:
         yield row, used
@@ -243,10 +287,11 @@ def match(
     entry, *others = branch
     name = entry.column.name
     if name is None:
-        positions = entry.dimension.grid
+        dicts = entry.dicts_with(params)
         if known_row is not None and not np.isnan(known_row[entry.place]):
             chosen = int(entry.chosen(known_row[[entry.place]])[0])
-            positions = positions[[*entry.earlier[chosen], chosen]]
+            dicts = np.union1d(dicts[dicts < chosen], chosen)
+        positions = entry.dimension.grid[dicts]
     else:
         try:
             positions = entry.dimension.encode([params[name]])
