@@ -116,16 +116,21 @@ def best_row(
             f"No trial was finished within {plan.limits}; see "
             "cv_results_ and trials_ for the unfinished trials."
         )
+    return row
+
+
+def check_scored(plan: Plan, found: Mapping[str, Any], metric: Any) -> None:
+    """Raise ValueError if the chosen row has no score, or no row a finite one."""
+    refit, results = plan.refit.plain, found["cv_results_"]
     metrics = (plan.objective.metrics or ["score"]) if callable(refit) else [metric]
     means = [results[f"mean_test_{name}"] for name in metrics]
-    has_score = callable(refit) or not np.isnan(means[0][row])
-    if refit and not (has_score and np.isfinite(means).any()):
+    has_score = callable(refit) or not np.isnan(means[0][found["best_index_"]])
+    if not (has_score and np.isfinite(means).any()):
         raise ValueError(
             "No trial has a score, so there is no best configuration to refit. Each "
             "fit or its scoring failed, or the score is not finite; see cv_results_ "
             "and trials_."
         )
-    return row
 
 
 def best_attributes(
