@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 import inspect
 import itertools
+import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -105,6 +106,18 @@ WHOLE = (
     *("lag", "lags", "window", "order", "dim", "dims", "rank", "batch", "hidden"),
     *("patience", "len"),
 )
+
+# Words in the names of numbers of which the order of magnitude matters.
+SCALES = (
+    *("c", "alpha", "gamma", "lambda", "l2", "reg", "regularization", "decay"),
+    *("learning", "lr", "eta", "eta0", "shrinkage", "tol", "epsilon", "eps"),
+    *("smooth", "smoothing", "bandwidth", "covar", "strength"),
+    *("min_child_weight", "scale_pos_weight"),
+)
+
+# A range that covers more decades of such a number than a factor of this is unlikely to
+# be meant as uniform.
+LONG = 100.0
 
 
 def parameters_of(estimator: Any) -> dict[str, inspect.Parameter]:
@@ -293,21 +306,46 @@ def _documented(estimator: Any, name: str) -> str:
     return ""
 
 
-def warn_of_integers(name: str, owner: Any, dimension: Any) -> None:
-    """Warn of a pair of integers as the range of a parameter that may be real."""
+def warn_of_range(name: str, owner: Any, dimension: Any) -> None:
+    """Warn of a tuple of two numbers that probably was meant as another range.
+
+    These are integers for a parameter that may be real, and a long uniform range of a
+    parameter of which the order of magnitude matters.
+    """
     leaf = name.rpartition("__")[2]
     types, kind = number_types(owner, leaf), type(owner).__name__
-    if types and (Integral in types or Real not in types):
+    if Real not in types if types else _has_word([leaf], WHOLE):
         return
-    if not types and not set(leaf.lower().split("_")).isdisjoint(WHOLE):
-        return
-    low, high = dimension.low, dimension.high
-    tail = ", 'log-uniform'" if dimension.is_log else ""
-    accepts = f"but {kind} accepts any real number. Write"
-    if not types:
-        accepts = f"and {kind} does not declare a type. If it accepts any number, write"
-    warn_user(
-        f"Parameter {name!r}: ({low}, {high}{tail}) contains only integers, {accepts} "
-        f"({float(low)}, {float(high)}{tail}), or Integer({low}, {high}{tail}) to try "
-        "only integers."
+    low, high, prior = dimension.low, dimension.high, dimension.prior
+    is_unclear = dimension.n_items == 2 and low > 0 and high > LONG * low
+    is_unclear = is_unclear and _has_word(names_of(owner, leaf), SCALES)
+    if is_unclear:
+        prior = "log-uniform"
+    tail = "" if prior == "uniform" else f", {prior!r}"
+    right = f"({float(low)}, {float(high)}{tail})"
+    if isinstance(low, int) and Integral not in types:
+        written = tail if dimension.is_log else ""
+        accepts = f"but {kind} accepts any real number. Write"
+        if not types:
+            accepts = f"and {kind} does not declare a type. If it accepts any number, "
+            accepts += "write"
+        warn_user(
+            f"Parameter {name!r}: ({low}, {high}{written}) contains only integers, "
+            f"{accepts} {right}, or Integer({low}, {high}{written}) to try only "
+            "integers."
+        )
+    elif is_unclear:
+        middle = math.sqrt(low) * math.sqrt(high)
+        share = (middle - low) / (high - low)
+        warn_user(
+            f"Parameter {name!r}: ({low}, {high}) is uniform, so only {share:.1%} of "
+            f"the values are less than {middle:.2g}. Write ({low}, {high}, "
+            f"'log-uniform'), or ({low}, {high}, 'uniform') to keep it."
+        )
+
+
+def _has_word(names: Iterable[str], words: tuple[str, ...]) -> bool:
+    return any(
+        name in words or not set(name.lower().split("_")).isdisjoint(words)
+        for name in names
     )

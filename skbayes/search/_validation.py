@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 
 from skbayes import compat
-from skbayes.defaults.names import check_aliases, check_name, warn_of_integers
+from skbayes.defaults.names import check_aliases, check_name, warn_of_range
 from skbayes.defaults.parts import is_estimator, own_values, owner_of
 from skbayes.search.out_of_fold import check_partition
 from skbayes.search.parameters import EXPECTED
@@ -416,7 +416,8 @@ def check_configurations(plan: Plan) -> list[Any]:
     if spaces == {} or (isinstance(spaces, list | tuple) and not any(spaces)):
         warn_user(
             "search_spaces is empty: only the current parameters of the estimator are "
-            "tried. Write search_spaces='auto', or a dict such as {'C': (0.1, 10.0)}."
+            "tried. Write search_spaces='auto', or a dict such as "
+            "{'C': (0.1, 10.0, 'log-uniform')}."
         )
     check_candidates(plan.estimator, sample)
     models = [configured(plan.estimator, params) for params in sample]
@@ -479,8 +480,8 @@ def check_values(
                 wrong[place] = {k: known[k] for k in known.keys() & errors}
             if place in accepted:
                 continue
-            if getattr(column.dimension, "is_pair", False) and place not in refused:
-                warn_of_integers(name, owner, column.dimension)
+            if getattr(column.dimension, "n_items", 0) and place not in refused:
+                warn_of_range(name, owner, column.dimension)
             complaint = _complaint(model, column)
             if complaint is None:
                 accepted.add(place)

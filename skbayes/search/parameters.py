@@ -216,7 +216,8 @@ EXPECTED = {
     "score_range": "a pair of numbers such as (0, 1), or None",
     "scoring": "the name of a metric such as 'accuracy', a scorer, a list or dict of "
     "these, or None",
-    "search_spaces": "'auto', a dict such as {'C': (0.1, 10.0)}, or a list of dicts",
+    "search_spaces": "'auto', a dict such as {'C': (0.1, 10.0, 'log-uniform')}, or a "
+    "list of dicts",
     "stages": "a list of training sizes, such as (0.3, 1.0)",
     "subset_fraction": "a number between 0 and 1, such as 0.1",
     "surrogate": "a name such as 'gp', 'trees', 'tpe', 'graph', 'random' or 'sobol', a "

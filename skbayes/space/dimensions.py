@@ -240,6 +240,9 @@ class Dimension(ABC):
 class _Range(Dimension):
     """Numbers between two bounds, uniform on a linear or a logarithmic scale."""
 
+    # Number of items of the tuple that it was written as, if it was.
+    n_items = 0
+
     def __init__(self, low: Any, high: Any, prior: Prior) -> None:
         kind = type(self).__name__
         for name, end in (("low", low), ("high", high)):
@@ -409,9 +412,6 @@ class Integer(_Range):
     >>> Integer(1, 4).decode([0.0, 0.3, 1.0])
     [1, 2, 4]
     """
-
-    # Whether it was written as a pair of ints, which may have been meant as floats.
-    is_pair = False
 
     def __init__(self, low: int, high: int, prior: Prior = "uniform") -> None:
         super().__init__(low, high, prior)

@@ -303,10 +303,11 @@ def _is_numeral(text: str) -> bool:
         return False
 
 
-def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dimension:
+def _range(low: Any, high: Any, prior: Any = None, base: Any = None) -> Dimension:
     """Return a range; "log" means "log-uniform", and the base has no effect."""
     low, high = native(low), native(high)
-    prior = "log-uniform" if prior == "log" else prior
+    n_items = 2 if prior is None else 3
+    prior = {None: "uniform", "log": "log-uniform"}.get(prior, prior)
     if base is not None and not is_number(base):
         raise ValueError(
             f"a range has no fourth item, got {base!r}; write (low, high, prior)."
@@ -316,11 +317,10 @@ def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dim
             f"The fourth item of a range, scikit-optimize's base, has no effect: "
             f"{base!r} is ignored. Write ({low!r}, {high!r}, {prior!r})."
         )
-    if isinstance(low, int) and isinstance(high, int):
-        integers = Integer(low, high, prior)
-        integers.is_pair = True
-        return integers
-    return Real(low, high, prior)
+    kind = Integer if isinstance(low, int) and isinstance(high, int) else Real
+    dimension = kind(low, high, prior)
+    dimension.n_items = n_items
+    return dimension
 
 
 def _stepped(low: Any, high: Any, step: Any) -> Dimension:

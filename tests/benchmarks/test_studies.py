@@ -4,6 +4,7 @@ import json
 import time
 
 import categories
+import grids
 import harness
 import judges
 import methods
@@ -22,7 +23,8 @@ STUDIES = {
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
-    module.__name__: (module, "run") for module in (categories, minutes, new_rows, nmt)
+    module.__name__: (module, "run")
+    for module in (categories, grids, minutes, new_rows, nmt)
 }
 
 

@@ -1,21 +1,31 @@
 """Names and types of parameters in search spaces."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import BaggingClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
 
 from skbayes import BayesSearchCV
 from skbayes.defaults import default_space
 from skbayes.defaults.names import number_types, set_parameters
 from skbayes.search._validation import check_names, check_values
 from skbayes.search.plan import resolved_spaces
-from skbayes.space import Choice, Integer, Space
+from skbayes.space import Choice, Integer, Real, Space
 from skbayes.trial.fold import configured
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -249,6 +259,7 @@ class Own(ClassifierMixin, BaseEstimator):
         optional: "float | None" = None,
         whole: int | None = None,
         either: int | float = 1,
+        alpha: int | float = 1,
         default=0.5,
         three=3,
         unknown=None,
@@ -309,3 +320,85 @@ def test_pairs_of_integers_for_real_parameters_of_boosting(package, name, place)
     prefix, wrap = WRAPPED[place]
     with pytest.warns(UserWarning, match=rf"{name}'.*only integers.*\(0\.0, 1\.0\)"):
         _check(wrap(_boosting(package)), {f"{prefix}{name}": (0, 1)})
+
+
+# -- long uniform ranges ---------------------------------------------------------------
+
+
+LONG = [
+    (SVC(), "C", (0.1, 1e3)),
+    (SVC(), "gamma", (1e-5, 1.0)),
+    (SVC(), "tol", (1e-5, 0.1)),
+    (SGDClassifier(), "alpha", (1e-6, 1.0)),
+    (MLPClassifier(), "learning_rate_init", (1e-4, 1.0)),
+    (HistGradientBoostingClassifier(), "l2_regularization", (1e-3, 10.0)),
+    (DecisionTreeClassifier(), "ccp_alpha", (1e-5, 0.1)),
+    ("lightgbm", "learning_rate", (1e-3, 0.5)),
+    ("lightgbm", "reg_lambda", (1e-3, 10.0)),
+    ("lightgbm", "lambda_l1", (1e-3, 10.0)),
+    ("xgboost", "eta", (1e-3, 0.5)),
+    ("xgboost", "min_split_loss", (1e-3, 10.0)),
+    ("catboost", "l2_leaf_reg", (1e-2, 10.0)),
+]
+NOT_LONG = [
+    (SVC(), {"C": (0.1, 10.0)}),
+    (SVC(), {"C": (0.1, 1e3, "uniform")}),
+    (SVC(), {"C": (0.1, 1e3, "log-uniform")}),
+    (SVC(), {"C": Real(0.1, 1e3)}),
+    (SVC(), {"C": uniform(0.1, 1e3)}),
+    (SVC(), {"coef0": (1e-3, 1.0)}),
+    (SGDClassifier(), {"l1_ratio": (1e-3, 1.0)}),
+    (DecisionTreeClassifier(), {"min_samples_leaf": (1e-4, 0.5)}),
+    (HistGradientBoostingClassifier(), {"max_iter": (1, 500)}),
+    ("lightgbm", {"num_leaves": (2, 500), "subsample": (1e-3, 1.0)}),
+]
+
+
+@wrapped
+@pytest.mark.parametrize(("estimator", "name", "pair"), LONG)
+def test_a_long_uniform_range_of_a_scale_gets_a_warning(estimator, name, pair, place):
+    prefix, wrap = WRAPPED[place]
+    model = _boosting(estimator) if isinstance(estimator, str) else estimator
+    low, high = pair
+    right = re.escape(f"Write ({low}, {high}, 'log-uniform'), or ({low}, {high}, 'un")
+    with pytest.warns(UserWarning, match=f"'{prefix}{name}': .* is uniform.*{right}"):
+        _check(wrap(model), {f"{prefix}{name}": pair})
+
+
+@pytest.mark.parametrize(("estimator", "space"), NOT_LONG)
+def test_other_ranges_get_no_warning(estimator, space):
+    _check(_boosting(estimator) if isinstance(estimator, str) else estimator, space)
+
+
+def test_a_long_range_of_integers_gets_one_warning_with_the_range_to_write():
+    right = re.escape("Write (1.0, 1000.0, 'log-uniform'), or Integer(1, 1000)")
+    with pytest.warns(UserWarning, match=right) as caught:
+        _check(SVC(), {"C": (1, 1000)})
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match=re.escape("Write (1, 1000, 'log-uniform')")):
+        _check(Own(), {"either": (1, 9), "alpha": (1, 1000)})
+
+
+def _scales():
+    """Yield the real parameters whose default spaces are long and logarithmic."""
+    for _, cls in all_estimators():
+        try:
+            estimator = cls()
+            space = default_space(estimator, X, y)
+        except (TypeError, ValueError):
+            continue
+        for name, notation in space.items():
+            is_log = isinstance(notation, tuple) and len(notation) == 3
+            values = notation if is_log else getattr(notation, "values", ())
+            ends = [value for value in values if type(value) is float and value > 0]
+            if ends and max(ends) > 100 * min(ends):
+                yield estimator, name, (min(ends), max(ends))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_each_scale_of_the_default_spaces_gets_the_warning():
+    found = list(_scales())
+    assert len({name for _, name, _ in found}) > 10
+    for estimator, name, pair in found:
+        with pytest.warns(UserWarning, match=f"{name}'.* is uniform"):
+            _check(estimator, {name: pair})

@@ -8,6 +8,8 @@ The section Benchmarks contains measurements, and the last lines are links.
 import re
 from pathlib import Path
 
+import pytest
+
 SENTENCE_END = r"(?<=[.!?]) (?=[A-Z`\[])"
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -21,6 +23,13 @@ SENTENCES = {
         "test_nested_in_a_pipeline",
         "test_form_of_the_committed_notebooks",
     ),
+    "- **Fewer fits.** A search is usually as good as a grid search with half of its "
+    "fits, and clearly better than a random search.": (
+        ".ci/run::benchmarks/comparisons.py quickstart --check",
+        "benchmarks/README.md::| BayesSearchCV, half of the configurations | 100 | 69 ",
+    ),
+    "- **Chance is not a gain.** The report of a search says when tuning did not "
+    "visibly help.": "test_a_gain_within_chance_is_no_gain",
     "- **No grid to write.** Without a search space, the default space of the "
     "estimator is used.": (
         "test_auto_is_the_space_of_the_estimator_which_is_tried_first"
@@ -41,7 +50,7 @@ SENTENCES = {
     "the mean of 30 searches (`docs/draw_search.py`).*": (
         "docs/draw_search.py::N_TRIALS, SEEDS = 25, 30"
     ),
-    "Your pipeline, without a search space:": NO_BEHAVIOR,
+    "Your estimator or pipeline, without a search space:": NO_BEHAVIOR,
     "A script with `GridSearchCV`:": NO_BEHAVIOR,
     "LightGBM, XGBoost and CatBoost, with the number of trees chosen by early "
     "stopping:": ("test_scores_and_outcomes_are_those_of_plain_fits"),
@@ -86,6 +95,7 @@ ROWS = {
     "Conditional search spaces": "test_f6_conditional_parameters_of_an_option",
     "Time limit of the search": "test_fits_that_run_at_the_timeout_are_dropped",
     "Resume after a crash": "test_a_killed_search_ends_as_the_uninterrupted_one",
+    "Says when tuning did not help": "test_a_gain_within_chance_is_no_gain",
     "Several metrics": "test_r1_to_r7_r9_same_results_as_grid_search",
 }
 
@@ -141,4 +151,16 @@ def test_every_link_is_absolute():
 
 
 def test_it_is_short():
-    assert len(README.split()) <= 700
+    assert len(README.split()) <= 800
+
+
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
+(CHANGE,) = re.findall(r"^```diff\n(.*?)^```", README, flags=re.M | re.S)
+EXAMPLES += [re.sub(rf"^[{s}].*\n|^.", "", CHANGE, flags=re.M) for s in "+-"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_each_example_runs_alone_and_shows_its_result(example, capsys):
+    exec(example, {"__name__": "__main__"})
+    shown = float(example.rpartition("\n# ")[2].split()[0])
+    assert float(capsys.readouterr().out.split()[0]) == pytest.approx(shown, abs=0.02)

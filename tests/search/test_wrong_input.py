@@ -23,8 +23,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import (
     BayesSearchCV,
+    HyperTuneSearchCV,
     MultiStageSearchCV,
     ParetoSearchCV,
+    TextRepresentationSearchCV,
     TradeoffSearchCV,
 )
 from skbayes.defaults import models
@@ -329,3 +331,15 @@ def test_the_score_of_a_callable_refit_is_that_of_the_guiding_metric():
     search.fit(X, y)
     expected = search.scorer_["f1_macro"](search.best_estimator_, X, y)
     assert search.score(X, y) == expected != search.best_estimator_.score(X, y)
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_every_search_warns_of_a_long_uniform_range(kind):
+    more = {"search_spaces": {"ccp_alpha": (1e-5, 0.1)}}
+    if kind is TextRepresentationSearchCV:
+        more = {"search_spaces": {"classifier__C": (0.01, 1e3)}}
+    if kind is HyperTuneSearchCV:
+        more["complexity"] = {"ccp_alpha": -1}
+    (name,) = more["search_spaces"]
+    with pytest.warns(UserWarning, match=f"'{name}': .* 'uniform'\\) to keep it"):
+        make(kind, n_iter=3, **more).fit(*data(kind))
