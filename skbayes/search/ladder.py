@@ -101,12 +101,14 @@ class Costs:
     """Expected seconds of a fit.
 
     `first` are measured seconds of the first configuration by share of the training
-    rows, and `ratio` is that of the best configurations to the first one.
+    rows, and `ratio` is that of the best configurations to the first one. Before two
+    shares are measured, the costs of the next one grow by the `exponent`.
     """
 
     first: Mapping[float, float]
     ratio: float
     n_workers: int
+    exponent: float = EXPONENT
 
     @classmethod
     def measured(cls, history: Sequence[Trial], n_workers: int) -> Costs:
@@ -139,7 +141,7 @@ class Costs:
             return self.ratio * self.first[share]
         (largest, cost), *smaller = sorted(self.first.items(), reverse=True)
         if not smaller:
-            exponent = EXPONENT if share < 1.01 * TIMED_GROWTH * largest else 1.0
+            exponent = self.exponent if share < 1.01 * TIMED_GROWTH * largest else 1.0
             return self.ratio * cost * float((share / largest) ** exponent)
         ((small, cheap), *_) = smaller
         slope = max(cost - cheap, 0.0) / (largest - small)
@@ -248,6 +250,7 @@ class TimedLadder(Ladder):
         self, rung: Stage, plan: Plan, costs: Costs, seconds: float
     ) -> list[Stage]:
         """Return the stages with more data in which there is time to compare trials."""
+        cautious = replace(costs, exponent=1.0)
         amounts = {
             place: other.amount(plan)
             for place, other in enumerate(self.rungs)
@@ -256,7 +259,7 @@ class TimedLadder(Ladder):
         return [
             self.rungs[place]
             for place, amount in amounts.items()
-            if costs.of_trials(N_COMPARED, amount) <= seconds
+            if cautious.of_trials(N_COMPARED, amount) <= seconds
         ]
 
     def _reserved(self, plan: Plan, costs: Costs, seconds: float) -> float:

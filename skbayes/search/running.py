@@ -205,8 +205,8 @@ class RunningSearch:
                     optimizer = rung.make_optimizer(plan, history)
                 outcome.optimizers.append(optimizer)
                 logger.info("stage %d begins: %s", start.stage + 1, start)
-            elif outcome.stop_reason != StopReason.TIMEOUT:
-                return  # the same stage again has nothing to do
+            elif outcome.stop_reason not in (StopReason.TIMEOUT, StopReason.N_ITER):
+                return  # a stopper, or the end of the space, ended the same stage
             if index + 1 < len(recorded):
                 allowance = Allowance(recorded[index + 1].first - start.first)
             else:

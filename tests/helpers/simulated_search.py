@@ -1,0 +1,144 @@
+"""Search with a simulated clock and simulated workers, without fits."""
+
+import math
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import numpy as np
+
+from skbayes import MultiStageSearchCV
+from skbayes.loop.scheduler import Budget, StopReason
+from skbayes.results.scores import compared
+from skbayes.search.ladder import chosen_sizes
+from skbayes.search.running import Outcome, RunningSearch
+from skbayes.trial.plan import NullJournal
+from skbayes.trial.records import Fidelity, FoldResult, FoldStatus, Trial
+
+N_FOLDS = 5
+
+# Seconds of a fit by share of the rows, on all rows about one.
+COSTS = {
+    "linear": lambda share, rng: share,
+    "quadratic": lambda share, rng: share**2,
+    "constant": lambda share, rng: 1.0,
+    "offset": lambda share, rng: 0.2 + 0.8 * share,
+    "wild": lambda share, rng: share * float(rng.lognormal(0.0, 1.5)),
+}
+
+
+@dataclass
+class Simulation:
+    """Search for a number of seconds with some workers; configurations are numbers."""
+
+    n_rows: int = 40_000
+    kind: str = "linear"
+    n_workers: int = 1
+    unit: float = 1.0
+    seed: int = 0
+    n_iter: int | None = None
+    journal: NullJournal = field(default_factory=NullJournal)
+
+    def __post_init__(self):
+        self.search = MultiStageSearchCV(None, n_iter=self.n_iter, timeout=1)
+        sizes = chosen_sizes(self.n_rows, None, None, self.n_iter, True)
+        self.plan = SimpleNamespace(
+            settings={"stages": sizes, "n_iter": self.n_iter},
+            splits=range(N_FOLDS),
+            train_fraction=lambda sample: sample.train_size,
+            prior=None,
+        )
+        ladder = self.search._ladder(self.plan)
+        rungs = [replace(r, make_optimizer=lambda *given: None) for r in ladder.rungs]
+        self.plan.ladder = replace(ladder, rungs=rungs)
+        self.now = 0.0
+
+    def run(self, seconds):
+        """Run the trials of the journal and new ones, and return all of them."""
+        self.deadline = self.now + seconds
+        context = SimpleNamespace(n_workers=self.n_workers)
+        running = RunningSearch(
+            *(self.search, self.plan, context, self.journal, None, 1, 0.0)
+        )
+        self.outcome = Outcome([])
+        budget = Budget(math.inf, seconds, self.deadline, clock=lambda: self.now)
+        self.needs = {}
+        for rung, start, allowance in running._stages(self.outcome, budget):
+            self.outcome.stop_reason = self._run_stage(rung, start, allowance)
+        return self.outcome.history
+
+    def _run_stage(self, rung, start, allowance):
+        history, begin = self.outcome.history, self.now
+        limit = begin + (math.inf if allowance.seconds is None else allowance.seconds)
+        fidelity = Fidelity(start.stage, rung.samples[0].train_size, 0, rung.n_folds)
+        starts = self.search._starts(rung.role, self.plan, history) if history else []
+        queue = [params["x"] for params in starts or [{"x": 0}]]
+        free, durations = [begin] * self.n_workers, []
+        while len(history) - start.first < allowance.n_trials:
+            number = len(history)
+            if number in self.journal.results:
+                history.append(self.journal.results[number])
+                continue
+            earliest = min(free)
+            expected = sum(durations) / max(len(durations), 1)
+            if durations and earliest + expected > limit:
+                self.now = max(free)
+                return StopReason.TIMEOUT
+            x = queue.pop(0) if queue else number + 1
+            ends = []
+            for _ in range(N_FOLDS)[: rung.n_folds]:
+                place = int(np.argmin(free))
+                free[place] += self.seconds(x, fidelity.train_fraction)
+                ends.append(free[place])
+            self.journal.record_stage(start)
+            self.journal.proposals.append({"x": x})
+            if max(ends) > self.deadline:
+                self.now = self.deadline
+                return StopReason.TIMEOUT
+            durations.append(max(ends) - earliest)
+            trial = self._trial(number, x, fidelity, durations[-1])
+            history.append(trial)
+            self.journal.results[number] = trial
+        self.now = max(free)
+        return StopReason.N_ITER
+
+    def seconds(self, x, share):
+        """Return the seconds of a fit; configurations differ by at most a fifth."""
+        rng = np.random.default_rng([self.seed, x, round(share * 1e6)])
+        factor = 1.0 + 0.2 * np.random.default_rng([self.seed, x]).random()
+        return self.unit * factor * COSTS[self.kind](share, rng)
+
+    def _trial(self, number, x, fidelity, duration):
+        rng = np.random.default_rng([self.seed, x, 1])
+        n_folds = len(range(N_FOLDS)[: fidelity.n_folds])
+        score = float(rng.random()) * (0.5 + 0.5 * fidelity.train_fraction)
+        folds = [FoldResult({"score": score})] * n_folds
+        folds += [FoldResult(status=FoldStatus.SKIPPED)] * (N_FOLDS - n_folds)
+        return Trial(number, {"x": x}, folds, score, duration, fidelity=fidelity)
+
+    def killed(self, n_finished):
+        """Return the same search after a crash, when some trials had finished."""
+        journal = NullJournal()
+        journal.stages = [s for s in self.journal.stages if s.first <= n_finished]
+        journal.results = {
+            n: trial for n, trial in self.journal.results.items() if n < n_finished
+        }
+        journal.proposals = self.journal.proposals[:n_finished]
+        return replace(self, journal=journal)
+
+    def check(self):
+        """Check what holds after each run, and return the trials that are compared."""
+        history = self.outcome.history
+        assert self.now <= self.deadline + 1e-9
+        stages = [trial.fidelity.stage for trial in history]
+        assert stages == sorted(stages) and {*stages} == {*range(max(stages) + 1)}
+        chosen = compared(history)
+        assert chosen and len({trial.fidelity for trial in chosen}) == 1
+        own = [trial for trial in chosen if trial.params == history[0].params]
+        assert own and chosen[0].score >= own[0].score
+        last = [trial for trial in history if trial.fidelity.stage == stages[-1]]
+        n_iter = math.inf if self.n_iter is None else self.n_iter
+        if len(history) < n_iter:
+            # No trial of the last stage fits into the rest of the time.
+            longest = max(trial.duration for trial in last)
+            assert self.deadline - self.now <= longest + 1e-9
+        return chosen

@@ -1,0 +1,64 @@
+"""Stages that are chosen by measured times, with a simulated clock and executor."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_search import COSTS, N_FOLDS, Simulation
+
+searches = st.builds(
+    Simulation,
+    n_rows=st.sampled_from([400, 1600, 5000, 40_000, 300_000]),
+    kind=st.sampled_from(sorted(COSTS)),
+    n_workers=st.sampled_from([1, 2, 3, 8, 64]),
+    unit=st.floats(1e-3, 100.0),
+    seed=st.integers(0, 99),
+    n_iter=st.sampled_from([None, None, 1, 3, 4, 9, 60]),
+)
+
+
+def time_for(search, n_trials):
+    """Return the seconds for the first trial, and for more trials as long as it."""
+    n_rounds = N_FOLDS * (1 + n_trials / search.n_workers)
+    return n_rounds * search.seconds(0, search.plan.settings["stages"][0])
+
+
+@settings(max_examples=100, deadline=None)
+@given(searches, st.floats(0.0, 500.0))
+def test_each_search_ends_in_time_uses_it_and_has_a_best(search, n_trials):
+    search.run(time_for(search, n_trials))
+    search.check()
+
+
+@settings(max_examples=100, deadline=None)
+@given(searches, st.floats(0.0, 500.0))
+def test_a_larger_sample_has_time_to_compare_the_best_ones(search, n_trials):
+    if search.kind in ("quadratic", "wild"):
+        search.kind = "linear"  # costs that two samples show
+    history = search.run(time_for(search, n_trials))
+    last = history[-1].fidelity
+    if search.n_iter is None:
+        assert search.check()[0].fidelity == last
+
+
+@settings(max_examples=100, deadline=None)
+@given(searches, st.floats(0, 200), st.floats(0, 200), st.floats(0, 1))
+def test_a_killed_search_goes_on_where_it_was(search, n_trials, n_more, share):
+    first = search.run(time_for(search, n_trials))
+    n_finished = max(1, round(share * len(first)))
+    again = search.killed(n_finished)
+    history = again.run(time_for(search, n_more))
+    assert list(history[:n_finished]) == list(first[:n_finished])
+    if time_for(search, n_more) > 2 * max(t.duration for t in first):
+        again.check()
+    # The same trials are there without any time.
+    assert list(again.killed(len(history)).run(0.0)) == list(history)
+
+
+@pytest.mark.parametrize("n_iter", [2, 5, 30])
+def test_with_fewer_trials_the_first_ones_remain(n_iter):
+    search = Simulation(n_iter=40)
+    history = search.run(1e4)
+    fewer = search.killed(len(history))
+    fewer.n_iter = n_iter
+    fewer.__post_init__()
+    assert list(fewer.run(1e4)) == list(history[:n_iter])
