@@ -25,6 +25,7 @@ from skbayes.space import Choice
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import names_with, registry
+from skbayes.trial.aspects.kept_fits import KeptFits
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
@@ -428,6 +429,11 @@ def test_stage_correlation_is_that_of_the_scores():
 # -- sizes that are chosen ------------------------------------------------------------
 
 
+def scored(estimator, X, y):
+    """Return the score of an estimator, as its method does."""
+    return estimator.score(X, y)
+
+
 class Clocked(Sized):
     """Estimator whose fits take a time that is proportional to their rows."""
 
@@ -573,6 +579,51 @@ def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):
     table = search.cv_results_
     np.testing.assert_array_equal(table["n_folds"], 1)
     assert table["rank_test_score"][search.best_index_] == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"refit": True},
+        {"refit": "corrected"},
+        {"refit": "ensemble"},
+        {"refit": lambda results: int(np.argmax(results["mean_test_score"]))},
+        {"refit": "a", "scoring": {"a": scored, "b": scored}},
+        {"refit": {"rule": "corrected", "metric": "a"}, "scoring": {"a": scored}},
+        {"refit": True, "constraints": {"q": (lambda e: e.quality, "<= 2")}},
+        {"refit": True, "return_folds": "estimators"},
+    ],
+)
+def test_each_refit_chooses_among_the_trials_of_one_fidelity(options, fake_clock):
+    with pytest.warns(UserWarning) as caught:
+        search = timed(timeout=30.0, n_iter=9, **options)
+    messages = [str(warning.message) for warning in caught]
+    assert sum("score on 1 of 3 folds, with 100%" in text for text in messages) == 1
+    compared = [t for t in search.trials_ if t.fidelity == search.best_fidelity_]
+    assert len(compared) == len(search.cv_results_["params"]) >= 2
+    best = max(compared, key=lambda trial: trial.score)
+    assert search.best_params_ == best.params
+    assert search.best_estimator_.quality == best.params["quality"]
+    if options["refit"] == "ensemble":
+        assert "no time was left" in search.ensemble_.reason
+    if "return_folds" in options:
+        assert [one.quality for one in search.fold_estimators_] == [
+            best.params["quality"]
+        ] * 3
+
+
+def test_fits_of_earlier_stages_are_released(monkeypatch):
+    numbers, observe = [], KeptFits.observe
+
+    def observed(self, trial):
+        found = observe(self, trial)
+        numbers.append([*self.kept])
+        return found
+
+    monkeypatch.setattr(KeptFits, "observe", observed)
+    make(return_folds="estimators", n_iter=8).fit(X, y)
+    assert len(numbers) == 8
+    assert all(len(kept) == 1 for kept in numbers)
 
 
 class Weighted(Clocked):

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes.trial.aspect import Aspect, FoldAspect
 from skbayes.trial.fold import FoldCall
 from skbayes.trial.options import oof_method, returns_all, several_outputs
-from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.records import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from skbayes.trial.evaluator import Evaluation
@@ -119,6 +119,10 @@ class KeptFits(Aspect):
         everything = returns_all(self.plan.settings["return_folds"])
         if callable(self.plan.refit.plain) or everything:
             return {}  # a callable may choose any trial
+        if self._best is None and trial.state == TrialState.COMPLETE:
+            # The best trial of the stage before is not the best one any more.
+            for number in [number for number in self.kept if number < trial.number]:
+                del self.kept[number]
         candidates = History([trial] if self._best is None else [self._best, trial])
         self._best = candidates.best
         for candidate in candidates:
