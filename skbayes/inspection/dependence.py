@@ -149,18 +149,17 @@ def _trials(
     source: Any, record: SearchRecord
 ) -> tuple[Space, np.ndarray, list[dict[str, Any]]]:
     """Return the space, and the rows and values of comparable trials in it."""
-    space, params, fractions = record.space, record.params, record.train_fraction
+    space, params, highest = record.space, record.params, record.highest
     if hasattr(source, "_trials_with_sizes"):
         # The optimizer of the search has the size of the training set as an additional
         # hyper-parameter of the trials.
-        space, fractions = source.optimizer_.space, np.ones(len(record))
+        space, highest = source.optimizer_.space, np.ones(len(record), dtype=bool)
         trials, *_ = source._trials_with_sizes(source, space)
         proposed = {trial.number: trial.params for trial in trials}
         params = [proposed[number] for number in record.number]
     # Scores on smaller shares of the training rows are not comparable.
     scored = record.complete
-    finished = np.isin(record.state, ["complete", "failed"])
-    comparable = finished & (fractions == fractions[scored].max(initial=0.0))
+    comparable = highest & np.isin(record.state, ["complete", "failed"])
     if space is None:
         space = space_of_values([params[i] for i in np.flatnonzero(comparable)])
     rows = [i for i in np.flatnonzero(comparable) if params[i] in space]

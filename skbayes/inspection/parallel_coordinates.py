@@ -104,9 +104,7 @@ class ParallelCoordinatesDisplay(_Display):
         self.params = params
         # Plot only the comparable trials of a search in stages.
         if len(np.unique(record.stage)) > 1:
-            most = record.train_fraction[record.complete].max(initial=0.0)
-            comparable = np.flatnonzero(record.train_fraction >= most)
-            record = select_trials(record, comparable)
+            record = select_trials(record, np.flatnonzero(record.highest))
         super().__init__(record)
         self.scales = parameter_scales(record, params)
         self.values = [scale.values(record.params) for scale in self.scales]

@@ -215,10 +215,23 @@ class SearchRecord:
 
     @property
     def scored(self) -> np.ndarray:
-        """Mask of trials to learn from: comparable ones, and pruned ones like them."""
-        most = self.train_fraction[self.comparable].max(initial=0.0)
-        is_pruned = (self.state == "pruned") & (self.train_fraction == most)
+        """Mask of trials to learn from: comparable ones, and pruned ones like them.
+
+        Of a search with a time limit, they are those of the stage with most trials.
+        """
+        if any(trial.fidelity.n_folds is not None for trial in self.trials):
+            counts = np.bincount(self.stage[self.complete], minlength=1)
+            return self.complete & (self.stage == counts.argmax())
+        is_pruned = (self.state == "pruned") & self.highest
         return self.comparable | (is_pruned & np.isfinite(self.score))
+
+    @property
+    def highest(self) -> np.ndarray:
+        """Mask of trials of any state with the fidelity of the comparable ones."""
+        rows = self.train_fraction == self.train_fraction[self.comparable].max(
+            initial=0.0
+        )
+        return rows & (self.n_folds == self.n_folds[self.comparable].max(initial=0))
 
     @property
     def eligible(self) -> np.ndarray:

@@ -1,10 +1,12 @@
 """Trials of one fidelity among which the best one is chosen."""
 
 import drawn_searches as drawn
+import numpy as np
 import pytest
 
+from skbayes.results.read import read_record
 from skbayes.results.scores import compared
-from skbayes.trial.records import Fidelity
+from skbayes.trial.records import Fidelity, History
 
 
 def trials(*rows):
@@ -47,3 +49,13 @@ def test_candidates_are_compared_at_one_fidelity(rows, best):
     found = compared(trials(*rows))
     assert [trial.number for trial in found[:1]] == [best] * (best is not None)
     assert len({trial.fidelity for trial in found}) <= 1
+
+
+def test_displays_see_the_trials_of_each_fidelity():
+    rows = [(0, None, "own", 0.2), *((1, 1, str(k), k / 100) for k in range(20))]
+    rows += [(1, 1, "own", 0.5), (2, None, "own", 0.3), (2, None, "19", 0.4)]
+    record = read_record(History(trials(*rows)))
+    assert record.complete.all()
+    assert record.best == 23
+    np.testing.assert_array_equal(np.flatnonzero(record.scored), range(1, 22))
+    assert set(record.n_folds) == {1, 2}
