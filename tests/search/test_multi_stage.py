@@ -329,7 +329,7 @@ def test_a_first_stage_that_fails_is_told_and_survived():
     assert search.best_score_ > 0.9
     assert set(search.cv_results_["stage"]) == {1}
     with pytest.warns(UserWarning, match="too small"):
-        with pytest.raises(ValueError, match="fits failed"):
+        with pytest.raises(RuntimeError, match="cannot be fitted"):
             make({"quality": [1, 2]}, Sized(bad="fit")).fit(X, y)
 
 
@@ -487,7 +487,7 @@ def test_sizes_and_folds_are_those_for_which_there_is_time(fake_clock):
 
 @pytest.mark.filterwarnings("ignore:best_score_ is")
 @pytest.mark.parametrize(
-    "timeout, last", [(1e5, (9000, 3)), (40.0, (9000, 1)), (8.0, (3000, 1))]
+    "timeout, last", [(1e5, (9000, 3)), (40.0, (9000, 1)), (8.0, (1000, 1))]
 )
 def test_the_last_stage_is_the_largest_for_which_there_is_time(
     timeout, last, fake_clock
@@ -596,9 +596,9 @@ def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):
 )
 def test_each_refit_chooses_among_the_trials_of_one_fidelity(options, fake_clock):
     with pytest.warns(UserWarning) as caught:
-        search = timed(timeout=30.0, n_iter=9, **options)
+        search = timed(timeout=46.0, n_iter=9, **options)
     messages = [str(warning.message) for warning in caught]
-    assert sum("score on 1 of 3 folds, with 100%" in text for text in messages) == 1
+    assert sum("best_score_ is the score on 1 of 3" in text for text in messages) == 1
     compared = [t for t in search.trials_ if t.fidelity == search.best_fidelity_]
     assert len(compared) == len(search.cv_results_["params"]) >= 2
     best = max(compared, key=lambda trial: trial.score)
