@@ -170,11 +170,7 @@ class Scheduler:
             return
         recalled = number < len(self.journal.proposals)
         if recalled:
-            configuration = Configuration.of(
-                self.optimizer.space, self.journal.proposals[number]
-            )
-            improvement = self.journal.expected_improvements[number]
-            self.optimizer.pend(configuration)
+            configuration, improvement = self._pend_recorded(number)
         elif n_asked > 0 and self._left() <= self._proposing:
             self._reason = StopReason.TIMEOUT
             return
@@ -206,6 +202,13 @@ class Scheduler:
         self._evaluations[number] = evaluation
         self.executor.start(number, evaluation)
         logger.debug("trial %d started: %r", number, configuration)
+
+    def _pend_recorded(self, number: int) -> tuple[Configuration, float | None]:
+        """Return the proposal of an earlier run, which is pending from now on."""
+        params = self.journal.proposals[number]
+        configuration = Configuration.of(self.optimizer.space, params)
+        self.optimizer.pend(configuration)
+        return configuration, self.journal.expected_improvements[number]
 
     def _end_exhausted(self, error: SpaceExhausted) -> None:
         """Set the reason; raise ValueError if there is no trial."""
@@ -397,6 +400,7 @@ class Scheduler:
 
     def _interrupt(self) -> None:
         """End the search after Ctrl-C; raise it if no trial has finished."""
+        self._reason = StopReason.INTERRUPTED
         try:
             self._on_interrupt()
             self._drain()
@@ -405,7 +409,6 @@ class Scheduler:
             raise
         if not self.history:
             raise KeyboardInterrupt
-        self._reason = StopReason.INTERRUPTED
         warn_or_log(
             f"The search was interrupted; it ends with {len(self.history)} finished "
             "trials.",
@@ -443,6 +446,14 @@ class Scheduler:
                 continue
             logger.info("trial %d was aborted", number)
             self._withdraw(number)
+        # Trials of an earlier run are finished, whatever ends this one.
+        n_recorded = len(self.journal.proposals)
+        for number in range(self._n_asked, n_recorded):
+            is_of_stage = number - self._first < self.budget.n_iter
+            if is_of_stage and number in self.journal.results:
+                self._asked[number] = self._pend_recorded(number)
+                self._done[number] = self.evaluator.recall(self.journal.results[number])
+                self._tell(number)
 
     def _abandon(self) -> None:
         """Wait for the trials in flight, and ignore their results."""

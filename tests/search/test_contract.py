@@ -56,6 +56,17 @@ def assert_same_search(search, expected):
     assert _next(search) == _next(expected)
 
 
+@every_kind
+@pytest.mark.filterwarnings("ignore")
+def test_the_trials_of_a_journal_count_before_the_time(kind, tmp_path):
+    search = every_search.make(kind, n_iter=8, journal=tmp_path / "journal")
+    first = copy.deepcopy(search).fit(*every_search.data(kind))
+    again = search.set_params(timeout=1e-3).fit(*every_search.data(kind))
+    assert [t.params for t in again.trials_] == [t.params for t in first.trials_]
+    fewer = search.set_params(timeout=None, n_iter=3).fit(*every_search.data(kind))
+    assert [t.params for t in fewer.trials_] == [t.params for t in first.trials_[:3]]
+
+
 def _next(search):
     """Return the proposals of a copy of the optimizer."""
     return copy.deepcopy(search.optimizer_).ask()

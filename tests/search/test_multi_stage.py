@@ -236,6 +236,16 @@ def test_a_journal_remembers_where_a_stage_ended(tmp_path):
     assert [trial.fidelity.stage for trial in search.trials_] == [0] + [1] * 5
 
 
+@pytest.mark.filterwarnings("ignore:The search was interrupted")
+@pytest.mark.parametrize("options", [{"stopper": raises_after(2)}, {"timeout": 1e-3}])
+def test_all_trials_of_a_journal_remain_whatever_ends_the_search(options, tmp_path):
+    first = five_each(journal=tmp_path / "journal", refit=True).fit(X, y)
+    again = five_each(journal=tmp_path / "journal", refit=True, **options).fit(X, y)
+    assert again.trials_ == first.trials_
+    assert_same_tables(again.cv_results_, first.cv_results_)
+    assert again.best_params_ == first.best_params_
+
+
 def test_a_space_that_is_exhausted_ends_a_stage():
     search = five_each().set_params(search_spaces={"quality": [0.1, 0.2, 0.3]})
     assert [trial.fidelity.stage for trial in search.fit(X, y).trials_] == [0] * 3 + [
