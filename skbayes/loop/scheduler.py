@@ -204,7 +204,7 @@ class Scheduler:
         logger.debug("trial %d started: %r", number, configuration)
 
     def _pend_recorded(self, number: int) -> tuple[Configuration, float | None]:
-        """Return the proposal of an earlier run, which is pending from now on."""
+        """Return the proposal of an earlier run, which is pending again."""
         params = self.journal.proposals[number]
         configuration = Configuration.of(self.optimizer.space, params)
         self.optimizer.pend(configuration)
