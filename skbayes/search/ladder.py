@@ -113,8 +113,15 @@ class Costs:
     @classmethod
     def measured(cls, history: Sequence[Trial], n_workers: int) -> Costs:
         """Return the costs by the times of finished trials."""
-        keys = [option_key(trial.params) for trial in history]
-        own = [t for t, k in zip(history, keys, strict=True) if k == keys[0]]
+        begins: dict[int, int] = {}
+        for place, trial in enumerate(history):
+            begins.setdefault(trial.fidelity.stage, place)
+        # Each stage begins with promoted configurations, the first one among them.
+        candidates = [
+            trial for k in begins.values() for trial in history[k : k + N_SEARCHED]
+        ]
+        keys = [option_key(trial.params) for trial in candidates]
+        own = [t for t, k in zip(candidates, keys, strict=True) if k == keys[0]]
         # Times of several folds are more precise.
         own.sort(key=lambda trial: int(trial.fitted.sum()))
         complete = [trial for trial in own if trial.state == TrialState.COMPLETE]

@@ -26,6 +26,7 @@ from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import names_with, registry
 from skbayes.trial.aspects.kept_fits import KeptFits
+from skbayes.trial.records import Fidelity
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
@@ -634,6 +635,18 @@ def test_fits_of_earlier_stages_are_released(monkeypatch):
     make(return_folds="estimators", n_iter=8).fit(X, y)
     assert len(numbers) == 8
     assert all(len(kept) == 1 for kept in numbers)
+
+
+def test_fits_of_a_constant_time_leave_little_time_unused(fake_clock):
+    class Constant(Sized):
+        def fit(self, X, y):
+            CLOCK.now += 1.0
+            return super().fit(X, y)
+
+    begin = fake_clock.now
+    search = timed(100_000, Constant, timeout=60.0, refit=True)
+    assert 50.0 <= fake_clock.now - begin <= 61.0
+    assert search.best_fidelity_ == Fidelity(search.trials_[-1].fidelity.stage)
 
 
 class Weighted(Clocked):
