@@ -37,12 +37,15 @@ class Limits(Aspect):
     def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> None:
         """Raise SearchTimeout if the timeout of the search is over.
 
-        While no trial has finished, the first fits show how long the refit takes.
+        While no trial has finished, the first fits show how long the refit takes. Fits
+        on a small sample, whose times are only measured, do not.
         """
         backend = evaluation.backend
         if backend.end is None:
             return
-        if not backend.reserved and self.plan.refit.plain is not False:
+        is_measured = self.plan.ladder.rungs[0].role == "time"
+        no_refit = is_measured or self.plan.refit.plain is False
+        if not (backend.reserved or no_refit):
             fraction = evaluation.fidelity.train_fraction
             seconds = seconds_on_all_rows(earlier.values(), self.plan, fraction)
             backend.reserved = seconds
