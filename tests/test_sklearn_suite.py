@@ -25,14 +25,6 @@ EXCEPTIONS = {
     "test_search_with_2d_array": (
         "expects the configurations that RandomizedSearchCV draws by its seed, in order"
     ),
-    **dict.fromkeys(
-        (
-            "test_search_callbacks_propagation",
-            "test_search_callbacks_no_propagation",
-            "test_search_callbacks_with_partial_fit_failures",
-        ),
-        "counts a task for each fit; a trial is one more task",
-    ),
 }
 
 

@@ -48,6 +48,9 @@ class SearchRow:
     identity: Mapping[str, str]
     metadata: Mapping[str, Any]
 
+    def __post_init__(self) -> None:
+        _check_numbers(self.seed, self.n_points)
+
 
 @dataclass(frozen=True)
 class ProposalRow:
@@ -94,6 +97,8 @@ class ResultRow:
         """Return the trial, given its configuration."""
         folds = [FoldResult(**fold) for fold in self.trial["folds"]]
         fidelity = Fidelity(**self.trial["fidelity"])
+        scores = [score for fold in folds for score in fold.test_scores.values()]
+        _check_numbers(self.trial["score"], self.trial["duration"], *scores)
         attributes = {**self.trial, "folds": folds, "fidelity": fidelity}
         return Trial(number=self.number, params=params, **attributes)
 
@@ -107,6 +112,12 @@ _KINDS: dict[str, type[AnyRow]] = {
     "result": ResultRow,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def _check_numbers(*values: Any) -> None:
+    for value in values:
+        if not isinstance(value, numbers.Real):
+            raise ValueError(f"{value!r} is not a number")
 
 
 def _plain(value: Any) -> Any:

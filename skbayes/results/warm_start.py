@@ -297,6 +297,12 @@ def _is_nan(value: Any) -> bool:
     return type(value).__name__ == "NAType"
 
 
+def _remedy(metrics: list[str]) -> str:
+    if metrics == ["score"]:
+        return "Use a single metric as `scoring`, as in the earlier search."
+    return f"Use scoring={metrics!r}, and one of these metrics as `refit`."
+
+
 def rows_of_trials(
     trials: Sequence[Trial], metric: str, guiding: str
 ) -> list[KnownTrial]:
@@ -308,8 +314,8 @@ def rows_of_trials(
         complete = trial.state == TrialState.COMPLETE
         if complete and scores and metric not in scores:
             raise ValueError(
-                f"warm_start_from: there are no scores {metric!r} among the trials; "
-                f"the metrics are {list(scores)}"
+                f"warm_start_from: the trials have no scores {metric!r}, only "
+                f"{list(scores)}. {_remedy(list(scores))}"
             )
         # The noise of a partial mean is only known for the guiding metric.
         score, noise = math.nan, None

@@ -296,8 +296,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             if plan.refit.plain:
                 running.warn_of_long_refit(outcome.refit_seconds)
                 self._refit(plan, found)
-                if not choice.is_unfinished(ranked):
-                    self._check_scored(plan, found)
         self.total_time_ = time.perf_counter() - begin
         if plan.verbose > 0:
             _print_advice(self)
@@ -533,17 +531,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             self.feature_names_in_ = model.feature_names_in_
         if final is not None:
             self._set(final.attributes(self.best_estimator_))
-
-    def _check_scored(self, plan: Plan, found: Mapping[str, Any]) -> None:
-        """Raise ValueError, without a final model, if no trial has a score.
-
-        The error of a refit that fails says more, and comes first.
-        """
-        try:
-            choice.check_scored(plan, found, found["target_metric_"])
-        except ValueError:
-            del self.best_estimator_
-            raise
 
     def _refit_again(
         self,

@@ -116,21 +116,17 @@ def best_row(
             f"No trial was finished within {plan.limits}; see "
             "cv_results_ and trials_ for the unfinished trials."
         )
-    return row
-
-
-def check_scored(plan: Plan, found: Mapping[str, Any], metric: Any) -> None:
-    """Raise ValueError if the chosen row has no score, or no row a finite one."""
-    refit, results = plan.refit.plain, found["cv_results_"]
     metrics = (plan.objective.metrics or ["score"]) if callable(refit) else [metric]
     means = [results[f"mean_test_{name}"] for name in metrics]
-    has_score = callable(refit) or not np.isnan(means[0][found["best_index_"]])
-    if not (has_score and np.isfinite(means).any()):
-        raise ValueError(
-            "No trial has a score, so there is no best configuration to refit. Each "
-            "fit or its scoring failed, or the score is not finite; see cv_results_ "
-            "and trials_."
+    has_score = callable(refit) or not np.isnan(means[0][row])
+    if refit and not (has_score and np.isfinite(means).any()):
+        warn_user(
+            "No trial has a finite score, so the model is not tuned: as in "
+            f"GridSearchCV, best_params_ is a configuration without a score (row {row} "
+            "of cv_results_). The warnings above name what failed; otherwise, use "
+            "another `scoring` or larger test sets."
         )
+    return row
 
 
 def best_attributes(

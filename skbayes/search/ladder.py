@@ -64,7 +64,7 @@ def chosen_sizes(
 def _rows_for_all(y: Any, groups: Any) -> int:
     """Return a number of rows with enough classes and groups for a small sample."""
     least, y = 1, compat.to_host(y)
-    if y is not None and type_of_target(y) in ("binary", "multiclass"):
+    if y is not None and type_of_target(y, "y") in ("binary", "multiclass"):
         least = ROWS_PER_CLASS * len(np.unique(y))
     if groups is not None:
         sizes = np.unique(groups, return_counts=True)[1]

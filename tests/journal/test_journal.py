@@ -289,6 +289,8 @@ def test_pickles_are_not_opened(written, tmp_path):
         ("result", {"trial": {"folds": [{"import": "os"}] * 2, "score": 1.0}}),
         ("result", {"trial": {"folds": [{"status": "x"}] * 2, "score": 1.0}}),
         ("result", {"trial": None}),
+        ("search", {"n_points": "2"}),
+        ("search", {"seed": None}),
     ],
 )
 def test_rows_that_do_not_fit_are_damage(written, kind, change):
@@ -297,6 +299,17 @@ def test_rows_that_do_not_fit_are_damage(written, kind, change):
     with pytest.raises(ValueError, match="journal: .* is damaged"):
         open_journal(written)
     assert written.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["score", "duration"])
+def test_a_number_that_is_a_string_is_damage(written, name):
+    (content,) = execute(written, "SELECT content FROM journal WHERE kind = 'result'")[
+        0
+    ]
+    trial = json.loads(content)["trial"] | {name: "0.5"}
+    set_fields(written, "result", {"trial": trial})
+    with pytest.raises(ValueError, match="journal: .* is damaged: .*'0.5' is not a n"):
+        open_journal(written)
 
 
 def test_the_first_row_is_that_of_the_search(written):
