@@ -90,6 +90,7 @@ MEMBERS = {
 WITHOUT_PUBLIC_NAMES = {
     "skbayes.trial.aspects",
     "skbayes.trial.rounds",
+    "skbayes.utils",
     "skbayes.surrogates.gp",
 }
 

@@ -34,8 +34,11 @@ SENTENCES = {
     "estimator is used.": (
         "test_auto_is_the_space_of_the_estimator_which_is_tried_first"
     ),
-    '- **A time limit that holds.** `timeout="5 min"` also ends fits that are still '
-    "running.": "test_fits_that_run_at_the_timeout_are_dropped",
+    '- **A time limit that holds.** `timeout="5 min"` ends fits that are still '
+    "running, and reserves the time of the refit.": (
+        "test_fits_that_run_at_the_timeout_are_dropped",
+        "test_every_search_ends_in_time_without_a_number_of_trials",
+    ),
     "- **The same interface.** It has the parameters, methods and results of "
     "`GridSearchCV`.": (
         "test_every_behavior_holds",

@@ -73,5 +73,5 @@ def test_the_seed_determines_the_trials_with_any_number_of_jobs(fitted):
 
 
 def test_unknown_options_are_refused_at_once():
-    with pytest.raises(TypeError, match="n_itr.*n_iter"):
+    with pytest.raises(TypeError, match="n_itr"):
         skrub_search(plan(), n_itr=3)

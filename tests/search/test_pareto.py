@@ -246,7 +246,7 @@ def test_refit_by_a_scorer_is_what_score_scores_by():
 
 def test_select_fits_another_point_without_a_search(search, monkeypatch):
     found = pickle.loads(pickle.dumps(search))
-    monkeypatch.setattr(ParetoSearchCV, "_stages", None)
+    monkeypatch.setattr(ParetoSearchCV, "_ladder", None)
     before = pickle.dumps(found.cv_results_)
     front, scaled = front_of(search)
     for choice, place in [
@@ -350,7 +350,7 @@ def test_warm_start_tries_the_known_front_first(search, journal):
     assert sorted(map(str, first["params"])) == sorted(map(str, search.pareto_params_))
     for other in others:
         assert_same_tables(other, first)
-    with pytest.raises(ValueError, match="no scores 'n_features'"):
+    with pytest.raises(ValueError, match="no scores .n_features."):
         make({**OBJECTIVES, "n_features": "min"}, warm_start_from=search).fit(X, y)
 
 

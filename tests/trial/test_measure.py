@@ -97,6 +97,7 @@ WITH_INNER = [
 
 
 @pytest.mark.filterwarnings("ignore:y contains no unlabeled")
+@pytest.mark.filterwarnings("ignore:The total space of parameters")
 @pytest.mark.parametrize("kind", WITH_INNER)
 def test_features_that_inner_estimators_use(kind):
     rng, known = np.random.default_rng(0), signature(kind).parameters
