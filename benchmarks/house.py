@@ -39,7 +39,7 @@ LONG_FUNCTION = 60
 MAX_LINES = 500
 
 # Maximum numbers of code lines of the package, and of lines of other folders.
-BUDGETS = {"skbayes": 29300, "tests": 42000, "benchmarks": 8400}
+BUDGETS = {"skbayes": 29400, "tests": 42500, "benchmarks": 8800}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLANK = "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()
 Graph = dict[str, set[str]]

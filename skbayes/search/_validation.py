@@ -6,25 +6,18 @@ import functools
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer_names
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 
 from skbayes import compat
-from skbayes.defaults.names import check_aliases, check_name, warn_of_range
-from skbayes.defaults.parts import is_estimator, own_values, owner_of
 from skbayes.search.out_of_fold import check_partition
 from skbayes.search.parameters import EXPECTED
-from skbayes.space import Column, Space
-from skbayes.trial.evaluator import check_candidates, check_clone
-from skbayes.trial.fold import configured
+from skbayes.space import Space
 from skbayes.trial.measure import check_metrics_suit
 from skbayes.trial.options import RULES, oof_method, refit_choice
 from skbayes.trial.plan import Plan
@@ -33,10 +26,6 @@ from skbayes.utils.optional import warn_user
 
 # Maximum number of configurations on which a constraint is tried before the first fit.
 MAX_ASKED = 20
-# Maximum number of values that are checked per parameter.
-MAX_VALUES = 50
-# Positions in larger ranges whose values are checked.
-PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 # Usual names of the first argument of metrics that compare labels.
 LABELS = frozenset({"y", "y_true", "y_test", "true", "target", "targets", "labels"})
 # Metrics of the method `score` of regressors and classifiers.
@@ -400,249 +389,3 @@ def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
             f"refit={settings['refit']!r} requires at least two splits, between which "
             "the gain of an ensemble varies. Use cv=5, or refit=True."
         )
-
-
-def check_configurations(plan: Plan) -> list[Any]:
-    """Check names and values of the parameters; return estimators with them."""
-    assign, space = plan.ladder.rungs[0].assign, plan.space
-    sample = [assign(0, dict(params))[0] for params in space.covering_sample()]
-    own = own_values(plan.estimator)
-    for params in sample:
-        for name, value in params.items():
-            is_kind = isinstance(value, type) and hasattr(value, "get_params")
-            if is_kind and not isinstance(own.get(name), type):
-                check_instances(value, f"search_spaces: each value of {name!r}")
-    spaces = plan.settings["search_spaces"]
-    if spaces == {} or (isinstance(spaces, list | tuple) and not any(spaces)):
-        warn_user(
-            "search_spaces is empty: only the current parameters of the estimator are "
-            "tried. Write search_spaces='auto', or a dict such as "
-            "{'C': (0.1, 10.0, 'log-uniform')}."
-        )
-    check_candidates(plan.estimator, sample)
-    models = [configured(plan.estimator, params) for params in sample]
-    try:
-        for model in models:
-            check_clone(model)
-    except RuntimeError as error:  # some estimators can be fitted nevertheless
-        warn_user(f"search_spaces: {error}")
-    check_fit_params(models, plan.fit_params)
-    check_names(plan.estimator, sample, models)
-    check_values(plan.space, sample, models)
-    check_responses(models, plan.scorers, plan.settings.get("scoring"))
-    return models
-
-
-def check_names(
-    estimator: Any, sample: Sequence[Mapping[str, Any]], models: Sequence[Any]
-) -> None:
-    """Check that the models of a sample have the parameters that it names."""
-    checked: set[tuple[str, type]] = set()
-    for params, model in zip(sample, models, strict=True):
-        parts = model.get_params()
-        for name in params:
-            prefix = name.rpartition("__")[0]
-            owner = parts.get(prefix) if prefix else model
-            if is_estimator(owner):
-                check_aliases(name, owner, params)
-                if (name, type(owner)) not in checked:
-                    checked.add((name, type(owner)))
-                    check_name(name, owner, owner_of(estimator, name)[0])
-
-
-def check_values(
-    space: Space, sample: Sequence[Mapping[str, Any]], models: Sequence[Any]
-) -> None:
-    """Raise ValueError for a parameter without any valid value for the estimator.
-
-    The models have the parameters of the covering sample of the space.
-    Single invalid values are not an error: their fits fail, and the search avoids them.
-    A warning names options that are invalid for each estimator that has the parameter.
-    Values that require a package that is not installed are an error too. Estimators
-    with such values have a method `_check_packages`.
-    """
-    refused: dict[int, str] = {}
-    accepted: set[int] = set()
-    wrong: dict[int, dict[int, str]] = {}
-    seen: set[tuple[int, type]] = set()
-    active = space.active(space.encode(space.covering_sample()))
-    for row, params, model in zip(active, sample, models, strict=True):
-        _check_packages(model)
-        for place in np.flatnonzero(row).tolist():
-            column, name = space.columns[place], space.columns[place].name
-            if name is None or name not in params:
-                continue
-            owner, leaf = owner_of(model, name)
-            if column.dimension.is_categorical and (place, type(owner)) not in seen:
-                seen.add((place, type(owner)))
-                errors = _wrong_options(owner, leaf, _values(column))
-                known = wrong.setdefault(place, errors)
-                wrong[place] = {k: known[k] for k in known.keys() & errors}
-            if place in accepted:
-                continue
-            if getattr(column.dimension, "n_items", 0) and place not in refused:
-                warn_of_range(name, owner, column.dimension)
-            complaint = _complaint(model, column)
-            if complaint is None:
-                accepted.add(place)
-            else:
-                refused[place] = complaint
-    for place, complaint in refused.items():
-        if place not in accepted:
-            raise ValueError(complaint)
-    for place, errors in wrong.items():
-        for text in errors.values():
-            warn_user(
-                f"search_spaces: {space.columns[place].name!r} has an invalid option, "
-                f"whose fits will fail. {text}"
-            )
-
-
-def _wrong_options(owner: Any, leaf: str, values: list[Any]) -> dict[int, str]:
-    """Return the errors for options that an estimator refuses, by their place."""
-    wrong = {}
-    for place, value in enumerate(values):
-        if (error := compat.refused_value(owner, leaf, value)) is not None:
-            listed = compat.listed_strings(owner, leaf)
-            hint = did_you_mean(value, listed) if isinstance(value, str) else ""
-            wrong[place] = f"{error}{hint}"
-    return wrong
-
-
-def check_fit_params(models: Sequence[Any], names: Iterable[str]) -> None:
-    """Raise TypeError for an argument of `fit` that no model of a sample accepts."""
-    if get_config()["enable_metadata_routing"]:  # which has checked them
-        return
-    for name in names:
-        if all(_refuses(model, name) for model in models):
-            known = [k for k in inspect.signature(models[0].fit).parameters if k != "y"]
-            if isinstance(models[0], Pipeline):
-                known = [
-                    f"{step}__{k}"
-                    for step, part in models[0].steps
-                    if hasattr(part, "fit")
-                    for k in inspect.signature(part.fit).parameters
-                ]
-            raise TypeError(
-                f"fit: {type(models[0]).__name__} takes no {name!r}."
-                f"{did_you_mean(name, [*known, 'groups'])}"
-            )
-
-
-def _refuses(model: Any, name: str) -> bool:
-    known = inspect.signature(model.fit).parameters
-    if name in known:
-        return False
-    # A subclass of another library may accept more.
-    ours = type(model).__module__.startswith(("sklearn.", "imblearn."))
-    if isinstance(model, Pipeline) and ours:
-        head, _, leaf = name.partition("__")
-        step = dict(model.steps).get(head)
-        return not leaf or step is None or hasattr(step, "fit") and _refuses(step, leaf)
-    return all(p.kind is not p.VAR_KEYWORD for p in known.values())
-
-
-def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) -> None:
-    """Raise ValueError for a metric that requires a method that no model has.
-
-    Only estimators of scikit-learn are checked. The methods of others may depend on the
-    fit.
-    """
-    known = compat.public_scorers(scorers)
-    last_steps = list(map(_last_step, models))
-    # A scorer need not be hashable.
-    named = known.items() if isinstance(known, dict) else [(scoring, known)]
-    for metric, scorer in named:
-        methods = compat.response_methods(scorer)
-        if methods and all(_surely_lacks(model, methods) for model in last_steps):
-            which = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"
-            model = last_steps[-1]
-            raise ValueError(
-                f"{which} requires {' or '.join(methods)}, which "
-                f"{type(model).__name__} does not have.{_response_of(model, methods)}"
-            )
-
-
-def _last_step(model: Any) -> Any:
-    while type(model) is Pipeline and model.steps:
-        model = model.steps[-1][1]
-    return model
-
-
-def _surely_lacks(model: Any, methods: tuple[str, ...]) -> bool:
-    """Return whether an estimator has none of the methods, even after `fit`."""
-    if not type(model).__module__.startswith("sklearn."):
-        return False
-    if any(hasattr(model, method) for method in methods):
-        return False
-    if not any(hasattr(type(model), method) for method in methods):
-        return True
-    # Inner estimators may provide the method.
-    params = model.get_params(deep=False)
-    inner = [value for value in params.values() if hasattr(value, "fit")]
-    if not inner:
-        return INNER.isdisjoint(params)
-    return all(_surely_lacks(estimator, methods) for estimator in inner)
-
-
-def _response_of(model: Any, methods: tuple[str, ...]) -> str:
-    """Return the remedy for an estimator without a method that a metric requires."""
-    if "predict_proba" not in methods or not is_classifier(model):
-        return " Use another metric."
-    kind, params = type(model).__name__, model.get_params(deep=False)
-    arguments = "" if INNER.isdisjoint(params) else "..."
-    remedy = f"CalibratedClassifierCV({kind}({arguments}), ensemble=False)"
-    if "loss" in params and hasattr(
-        clone(model).set_params(loss="log_loss"), "predict_proba"
-    ):
-        remedy = f"{kind}(loss='log_loss')"
-    return f" Use {remedy}, or another metric."
-
-
-def _check_packages(model: Any) -> None:
-    for part in [model, *model.get_params().values()]:
-        # Attributes of an instance may be dynamic, such as in a plan of skrub.
-        if hasattr(type(part), "_check_packages"):
-            part._check_packages()
-
-
-def _complaint(model: Any, column: Column) -> str | None:
-    """Return the error message if all values of a parameter are invalid, else None."""
-    assert column.name is not None
-    owner, leaf = owner_of(model, column.name)
-    values = _values(column)
-    errors = [compat.refused_value(owner, leaf, value) for value in values]
-    if not errors or None in errors:
-        return None
-    remedy = _remedy(values, lambda value: not compat.refused_value(owner, leaf, value))
-    return f"Parameter {column.name!r}: no value is valid. {errors[0]}{remedy}"
-
-
-def _values(column: Column) -> list[Any]:
-    dimension = column.dimension
-    if dimension.n_values <= MAX_VALUES or dimension.is_categorical:
-        return dimension.decode(dimension.grid[:MAX_VALUES])
-    return dimension.decode(dimension.snap(PLACES))
-
-
-def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:
-    """Return a hint if the values are numbers or ranges in a wrong notation."""
-    if all(isinstance(value, str) for value in values):
-        numbers = [_number(value) for value in values]
-        if all(number is not None and is_right(number) for number in numbers):
-            return " Write the numbers without quotes."
-    if all(isinstance(value, float) and math.isfinite(value) for value in values):
-        if all(is_right(round(value)) for value in values):
-            return " For a range of integers, use two integers: (1, 10)."
-    if all(isinstance(value, tuple) and len(value) in (2, 3) for value in values):
-        return " Write a range without a list around it."
-    return ""
-
-
-def _number(text: str) -> int | float | None:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return None

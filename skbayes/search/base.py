@@ -20,6 +20,7 @@ from skbayes.defaults.parts import own_values
 from skbayes.results import warm_start as knowledge
 from skbayes.search import _validation as validate
 from skbayes.search import choice
+from skbayes.search._configurations import check_configurations
 from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
@@ -412,7 +413,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             with naming("warm_start_from"):
                 plan = replace(plan, known=self._known_results(plan))
         plan = replace(plan, ladder=self._ladder(plan))
-        models = validate.check_configurations(plan)
+        models = check_configurations(plan)
         plan = replace(plan, model=models[0])
         validate.check_target(models, settings["scoring"], y)
         if plan.refit.rule == "ensemble":

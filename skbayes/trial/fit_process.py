@@ -31,6 +31,20 @@ from skbayes.trial.records import FoldResult
 from skbayes.utils.blas import blas_threads, set_blas_threads
 from skbayes.utils.process_tree import WATCH_INTERVAL, data_size, is_running
 
+# Program of a process for fits. The guard is forked before the imports of libraries
+# that start threads.
+PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from skbayes.utils.process_tree import continue_guarded
+number, parent, search = map(int, sys.argv[2:])
+continue_guarded(parent, search, number)
+from multiprocessing import connection
+from skbayes.trial.fit_process import serve
+kind = getattr(connection, "PipeConnection", connection.Connection)
+serve(kind(number), search)
+"""
+
 # Sent at the start of a fit.
 BEGUN = b"begun"
 

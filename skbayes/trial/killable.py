@@ -27,7 +27,7 @@ from sklearn import config_context
 from sklearn.utils.parallel import delayed
 
 from skbayes.trial.backend import Backend, DataHandle, ProcessBackend
-from skbayes.trial.fit_process import BEGUN, FitRequest, Settings
+from skbayes.trial.fit_process import BEGUN, PROGRAM, FitRequest, Settings
 from skbayes.trial.fold import Fold
 from skbayes.trial.limits import AbortReason, FitLimits
 from skbayes.trial.options import memory_text
@@ -47,19 +47,6 @@ LONGEST_END = 2.0
 
 # Maximum number of starts of a process that ends before its fit begins.
 N_STARTS = 3
-
-# The guard is forked before the imports of libraries that start threads.
-_PROGRAM = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from skbayes.utils.process_tree import continue_guarded
-number, parent, search = map(int, sys.argv[2:])
-continue_guarded(parent, search, number)
-from multiprocessing import connection
-from skbayes.trial.fit_process import serve
-kind = getattr(connection, "PipeConnection", connection.Connection)
-serve(kind(number), search)
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -543,7 +530,7 @@ def _started(
     worker_of = multiprocessing.parent_process()
     search = os.getpid() if worker_of is None else worker_of.pid
     pids = [str(os.getpid()), str(search)]
-    command = [get_executable(), "-c", _PROGRAM, path, number, *pids]
+    command = [get_executable(), "-c", PROGRAM, path, number, *pids]
     more: dict[str, Any] = {"pass_fds": [child_end.fileno()], "start_new_session": True}
     if sys.platform == "win32":
         os.set_handle_inheritable(child_end.fileno(), True)

@@ -16,7 +16,7 @@ from skbayes import BayesSearchCV
 from skbayes.defaults.catalog import CATALOG, DataFacts, Fallback, find
 from skbayes.defaults.default import space_of_parts
 from skbayes.defaults.parts import own_params, own_values, parts_of, space_of
-from skbayes.search._validation import check_values
+from skbayes.search._configurations import check_values
 from skbayes.space import Choice, Space
 from skbayes.space.notation import pairs_of
 

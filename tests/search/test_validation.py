@@ -26,12 +26,11 @@ from skbayes import (
     TradeoffSearchCV,
     compat,
 )
+from skbayes.search._configurations import check_responses, check_values
 from skbayes.search._validation import (
     check_arguments,
     check_data,
-    check_responses,
     check_target,
-    check_values,
     check_weights,
 )
 from skbayes.space import Categorical, Choice, Integer, Real, Space
