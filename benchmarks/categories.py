@@ -19,9 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from catboost import CatBoostClassifier, CatBoostRegressor
 from harness import Record, Study, load, main
-from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.base import clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -35,11 +33,24 @@ from skbayes.defaults import models
 REGRESSION = ("abalone", "auto_mpg", "servo", "strike")
 TABLES = ("adult", "german_credit", "breast_cancer_yugoslavia", "vote", "soybean")
 CATBOOST = {"iterations": 200, "thread_count": 1, "allow_writing_files": False}
-METHODS: dict[str, tuple[type, type, dict[str, Any]]] = {
-    "histogram": (HistGradientBoostingClassifier, HistGradientBoostingRegressor, {}),
-    "LightGBM": (LGBMClassifier, LGBMRegressor, {"n_jobs": 1, "verbose": -1}),
-    "CatBoost": (CatBoostClassifier, CatBoostRegressor, {**CATBOOST, "verbose": 0}),
-}
+METHODS = ("histogram", "LightGBM", "CatBoost")
+
+
+def model_of(method: str, is_regression: bool) -> Any:
+    """Return an untuned boosting model."""
+    if method == "LightGBM":
+        import lightgbm
+
+        kinds = lightgbm.LGBMClassifier, lightgbm.LGBMRegressor
+        return kinds[is_regression](n_jobs=1, verbose=-1)
+    if method == "CatBoost":
+        import catboost
+
+        kinds = catboost.CatBoostClassifier, catboost.CatBoostRegressor
+        return kinds[is_regression](**CATBOOST, verbose=0)
+    return (HistGradientBoostingClassifier, HistGradientBoostingRegressor)[
+        is_regression
+    ]()
 
 
 def table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -62,7 +73,7 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     """Return the losses and times of a model on a table."""
     X, y = table(task)
     is_regression = task in REGRESSION
-    model = METHODS[method][is_regression](**METHODS[method][2])
+    model = model_of(method, is_regression)
     kind = "regression" if is_regression else "classification"
     # Encoders of trees: those of the forests, which have ordinal numbers.
     choice = models(X, y, task=kind, extra=[model])

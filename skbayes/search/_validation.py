@@ -376,8 +376,8 @@ def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
     for train, test in splits:
         for rows in map(np.asarray, (train, test)):
             is_mask = rows.dtype.kind == "b" and len(rows) == plan.n_samples
-            is_index = rows.dtype.kind in "iu" and rows.size > 0
-            if not is_mask and not (is_index and rows.max() < plan.n_samples):
+            is_index = rows.dtype.kind in "iu" and rows.max(initial=0) < plan.n_samples
+            if not (is_mask or is_index):
                 raise ValueError(
                     "cv: the training rows and test rows of a split must be numbers of "
                     f"rows below {plan.n_samples}, got {rows!r}."
