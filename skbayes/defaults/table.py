@@ -168,7 +168,7 @@ class ColumnConverter(compat.DocumentationLink, TransformerMixin, BaseEstimator)
     ----------
     n_features_in_ : int
         Number of columns.
-    is_empty_ : ndarray of bool of shape (n_features_in_,)
+    is_empty_ : ndarray of shape (n_features,), bool
         Whether a column has only missing values.
 
     Examples

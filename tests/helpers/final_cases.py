@@ -299,7 +299,7 @@ class Case:
         result = getattr(search, "ensemble_", None)
         if "mean_test_score" in search.cv_results_ and hasattr(search, "best_score_"):
             means = search.cv_results_["mean_test_score"]
-            assert means[search.best_index_] == search.best_score_
+            np.testing.assert_equal(means[search.best_index_], search.best_score_)
         if "ensemble" in str(search.refit):
             assert np.isclose(result.best_score, search.best_score_, rtol=1e-12)
             assert abs(sum(result.weights.values()) - 1.0) < 1e-9
