@@ -14,6 +14,7 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
+import importlib
 import time
 from typing import Any
 
@@ -21,10 +22,6 @@ import numpy as np
 import pandas as pd
 from harness import Record, Study, load, main
 from sklearn.base import clone
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
 from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
@@ -33,24 +30,12 @@ from skbayes.defaults import models
 REGRESSION = ("abalone", "auto_mpg", "servo", "strike")
 TABLES = ("adult", "german_credit", "breast_cancer_yugoslavia", "vote", "soybean")
 CATBOOST = {"iterations": 200, "thread_count": 1, "allow_writing_files": False}
-METHODS = ("histogram", "LightGBM", "CatBoost")
-
-
-def model_of(method: str, is_regression: bool) -> Any:
-    """Return an untuned boosting model."""
-    if method == "LightGBM":
-        import lightgbm
-
-        kinds = lightgbm.LGBMClassifier, lightgbm.LGBMRegressor
-        return kinds[is_regression](n_jobs=1, verbose=-1)
-    if method == "CatBoost":
-        import catboost
-
-        kinds = catboost.CatBoostClassifier, catboost.CatBoostRegressor
-        return kinds[is_regression](**CATBOOST, verbose=0)
-    return (HistGradientBoostingClassifier, HistGradientBoostingRegressor)[
-        is_regression
-    ]()
+# Module, class and options of each model.
+METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "histogram": ("sklearn.ensemble", "HistGradientBoosting", {}),
+    "LightGBM": ("lightgbm", "LGBM", {"n_jobs": 1, "verbose": -1}),
+    "CatBoost": ("catboost", "CatBoost", {**CATBOOST, "verbose": 0}),
+}
 
 
 def table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -73,7 +58,9 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     """Return the losses and times of a model on a table."""
     X, y = table(task)
     is_regression = task in REGRESSION
-    model = model_of(method, is_regression)
+    module, name, settings = METHODS[method]
+    ending = "Regressor" if is_regression else "Classifier"
+    model = getattr(importlib.import_module(module), name + ending)(**settings)
     kind = "regression" if is_regression else "classification"
     # Encoders of trees: those of the forests, which have ordinal numbers.
     choice = models(X, y, task=kind, extra=[model])
