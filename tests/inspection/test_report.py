@@ -176,5 +176,7 @@ def test_texts_of_all_plots_are_no_formulas():
     values = [(k, "$y_$", f"\n{k % 2}") for k in range(10)]
     params = [dict(zip(names, row, strict=True)) for row in values]
     history = History(Trial(k, one, folds, score=k / 9) for k, one in enumerate(params))
-    for panel in _panels(read_record(history, name="$n_$")):
+    panels = list(_panels(read_record(history, name="$n_$")))
+    assert len(panels) == 3 and not any(panel.reason for panel in panels)
+    for panel in panels:
         panel.draw(ax=plt.figure().subplots()).figure_.canvas.draw()
