@@ -493,6 +493,10 @@ class HyperTuneSearchCV(BayesSearchCV):
     [18, 6]
     """
 
+    # Own entries, which docs/door.py does not write:
+    # n_iter timeout surrogate initial_points pre_dispatch stopper warm_start_from
+    # cv_results_ best_params_
+
     # Attributes that `fit` sets.
     disagreement_: dict[str, float]
     sign_points_: list[dict[str, Any]]

@@ -518,6 +518,10 @@ class MultiStageSearchCV(BayesSearchCV):
     (12, 3)
     """
 
+    # Own entries, which docs/door.py does not write:
+    # n_iter timeout surrogate initial_points stopper warm_start_from cv_results_
+    # optimizer_ stop_reason_
+
     # Parameter whose type differs in a subclass.
     stages: Any
 

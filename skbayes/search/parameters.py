@@ -238,6 +238,9 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
     in scikit-learn. :class:`~skbayes.BayesSearchCV` describes them.
     """
 
+    # Own entries, which docs/door.py does not write:
+    # surrogate
+
     learning_curves_ = FrameAttribute()
 
     # Parameters whose types differ among the searches.

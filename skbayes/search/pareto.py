@@ -398,6 +398,11 @@ class ParetoSearchCV(BaseBayesSearchCV):
     {'max_depth': 3, 'min_samples_leaf': 9}
     """
 
+    # Own entries, which docs/door.py does not write:
+    # estimator n_iter constraints surrogate n_jobs refit verbose random_state
+    # error_score stopper trial_limits warm_start_from cv_results_ best_index_
+    # best_params_ best_score_ target_metric_
+
     _corrects_best_score = False
 
     # Attributes that `fit` sets.

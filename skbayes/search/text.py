@@ -513,6 +513,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     ['vectorizer', 'classifier']
     """
 
+    # Own entries, which docs/door.py does not write:
+    # estimator search_spaces n_iter initial_points scoring cv constraints pruning
+    # timeout surrogate stopper warm_start_from best_estimator_ cv_results_ n_splits_
+    # optimizer_ stop_reason_
+
     dev: Any
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

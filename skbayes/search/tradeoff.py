@@ -466,6 +466,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     0.964, 80% of rows
     """
 
+    # Own entries, which docs/door.py does not write:
+    # n_iter surrogate initial_points constraints refit random_state stopper
+    # trial_limits warm_start_from cv_results_ best_estimator_
+
     _corrects_best_score = False
 
     # Attributes that `fit` sets.

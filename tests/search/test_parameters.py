@@ -8,14 +8,7 @@ import pytest
 from every_search import SEARCHES, X, small_search, y
 from sklearn.svm import SVC
 
-from skbayes import (
-    BayesSearchCV,
-    HyperTuneSearchCV,
-    MultiStageSearchCV,
-    ParetoSearchCV,
-    TextRepresentationSearchCV,
-    TradeoffSearchCV,
-)
+from skbayes import BayesSearchCV
 from skbayes.acquisition import ExpectedImprovement, ProbabilityOfImprovement
 from skbayes.loop.stopping import NoImprovement
 from skbayes.search.plan import parse_initial_points
@@ -140,32 +133,6 @@ def test_return_folds():
 
 ENTRY = re.compile(r"^    (\w+) : (.*(?:\n+ {8}.*)*)", re.MULTILINE)
 
-# Entries of one search that differ from those of BayesSearchCV. All others are equal.
-DIFFERENT = {
-    MultiStageSearchCV: (
-        "n_iter timeout surrogate initial_points stopper warm_start_from "
-        "cv_results_ optimizer_ stop_reason_"
-    ),
-    HyperTuneSearchCV: (
-        "n_iter timeout surrogate initial_points pre_dispatch stopper "
-        "warm_start_from cv_results_ best_params_"
-    ),
-    TradeoffSearchCV: (
-        "n_iter surrogate initial_points constraints refit random_state stopper "
-        "trial_limits warm_start_from cv_results_ best_estimator_"
-    ),
-    ParetoSearchCV: (
-        "estimator n_iter constraints surrogate n_jobs refit verbose random_state "
-        "error_score stopper trial_limits warm_start_from cv_results_ best_index_ "
-        "best_params_ best_score_ target_metric_"
-    ),
-    TextRepresentationSearchCV: (
-        "estimator search_spaces n_iter initial_points scoring cv constraints pruning "
-        "timeout surrogate stopper warm_start_from best_estimator_ cv_results_ "
-        "n_splits_ optimizer_ stop_reason_"
-    ),
-}
-
 
 def entries(kind):
     """Return the entries of the docstring: of parameters, and of attributes."""
@@ -206,14 +173,6 @@ def test_attributes_of_a_fitted_search_have_types(kind):
     annotated = {name for some in declared for name in some}
     for name in entries(kind)[1]:
         assert name in annotated or hasattr(kind, name), name
-
-
-@pytest.mark.parametrize("kind", DIFFERENT)
-def test_shared_entries_of_the_docstrings_are_equal(kind):
-    different = set()
-    for own, shared in zip(entries(kind), entries(BayesSearchCV), strict=True):
-        different |= {n for n in own.keys() & shared.keys() if own[n] != shared[n]}
-    assert different == set(DIFFERENT[kind].split())
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
