@@ -17,37 +17,15 @@ from skbayes.space import Space
 from skbayes.trial.records import FoldResult, History, Trial
 
 
-def parts_by_definition(f, weights):
-    """Return the variances of all sets of columns on a grid, by definition."""
-    D = f.ndim
-    joint = np.ones(())
-    for w in weights:
-        joint = np.multiply.outer(joint, w)
-    components, variances = {}, {}
-    for size in range(D + 1):
-        for U in combinations(range(D), size):
-            others = tuple(d for d in range(D) if d not in U)
-            rest = np.ones(())
-            for d in others:
-                rest = np.multiply.outer(rest, weights[d])
-            marginal = np.tensordot(
-                np.moveaxis(f, others, range(len(others))),
-                rest,
-                (range(len(others)),) * 2,
-            )
-            # The shares of smaller sets are subtracted.
-            for V, part in components.items():
-                if set(V) < set(U):
-                    shape = [f.shape[d] if d in V else 1 for d in U]
-                    marginal = marginal - part.reshape(shape)
-            own = np.ones(())
-            for d in U:
-                own = np.multiply.outer(own, weights[d])
-            components[U] = marginal
-            variances[U] = float(np.sum(own * marginal**2))
-    variances.pop(())
-    total = float(np.sum(joint * f**2) - np.sum(joint * f) ** 2)
-    return total, variances
+def parts_by_definition(f):
+    """Return the variances of a function on a grid and of its parts, by columns."""
+    parts = {(): f.mean(keepdims=True)}
+    for size in range(1, f.ndim + 1):
+        for U in combinations(range(f.ndim), size):
+            others = tuple({*range(f.ndim)} - {*U})
+            smaller = sum(part for V, part in parts.items() if {*V} < {*U})
+            parts[U] = f.mean(axis=others, keepdims=True) - smaller
+    return f.var(), {U: np.mean(part**2) for U, part in parts.items() if U}
 
 
 @pytest.mark.parametrize("floor", [-np.inf, 0.3])
@@ -55,41 +33,39 @@ def parts_by_definition(f, weights):
 def test_finite_columns_by_brute_force(depth, floor):
     space = Space.from_notation({"a": [1, 2, 4], "b": ["x", "y"], "c": [1, 3, 5, 9]})
     rng = np.random.default_rng(0)
-    X = space.enumerate(np.arange(24))
     seen = rng.choice(24, 15, replace=False)
-    y = rng.normal(size=15)
-    tree = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(X[seen], y)
-    grids = [column.dimension.grid for column in space.columns]
-    cells = np.array(list(product(*grids)))
-    f = np.maximum(tree.predict(cells), floor).reshape([len(grid) for grid in grids])
-    weights = [np.full(len(grid), 1 / len(grid)) for grid in grids]
-    expected_total, expected = parts_by_definition(f, weights)
+    tree = DecisionTreeRegressor(max_depth=depth, random_state=0)
+    tree.fit(space.enumerate(seen), rng.normal(size=15))
+    cells = np.array(
+        list(product(*(column.dimension.grid for column in space.columns)))
+    )
+    f = np.maximum(tree.predict(cells), floor).reshape(3, 2, 4)
+    expected_total, expected = parts_by_definition(f)
     total, single, pairs = tree_variances(tree.tree_, _domains(space), floor)
     assert total == pytest.approx(expected_total)
-    for U in combinations(range(3), 1):
-        assert single[U] == pytest.approx(expected[U], abs=1e-12)
-    for U in combinations(range(3), 2):
-        assert pairs[U] == pytest.approx(expected[U], abs=1e-12)
+    found = {(d,): part for d, part in enumerate(single)} | {
+        U: pairs[U] for U in combinations(range(3), 2)
+    }
     # With the share of all three, the shares add up to the variance.
+    assert found == pytest.approx({U: expected[U] for U in found}, abs=1e-12)
     assert sum(expected.values()) == pytest.approx(total)
 
 
 def test_continuous_columns_by_a_fine_grid():
     space = Space.from_notation({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": [1, 2]})
-    rng = np.random.default_rng(1)
-    X = space.from_uniform(rng.random((40, 3)))
+    X = space.from_uniform(np.random.default_rng(1).random((40, 3)))
     y = np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
     tree = DecisionTreeRegressor(max_leaf_nodes=12, random_state=0).fit(X, y)
     fine = (np.arange(400) + 0.5) / 400
     cells = np.array(list(product(fine, fine, [0.0, 1.0])))
-    f = tree.predict(cells).reshape(400, 400, 2)
-    weights = [np.full(400, 1 / 400)] * 2 + [np.full(2, 0.5)]
-    expected_total, expected = parts_by_definition(f, weights)
+    expected_total, expected = parts_by_definition(
+        tree.predict(cells).reshape(400, 400, 2)
+    )
     total, single, pairs = tree_variances(tree.tree_, _domains(space))
-    # The edges of the boxes differ from the edges of the fine grid.
-    tolerance = 0.01 * expected_total
     found = [total, *single, pairs[0, 1], pairs[1, 2]]
     sets = [(0,), (1,), (2,), (0, 1), (1, 2)]
+    # The edges of the boxes differ from the edges of the fine grid.
+    tolerance = 0.01 * expected_total
     expected = [expected_total, *(expected[U] for U in sets)]
     assert found == pytest.approx(expected, abs=tolerance)
 

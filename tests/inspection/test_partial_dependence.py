@@ -2,14 +2,14 @@
 
 import itertools
 
+import drawn_searches as drawn
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from priced_classifier import Priced, price
-from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
-from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
+from skbayes import BayesSearchCV, Optimizer, TradeoffSearchCV
 from skbayes.inspection import PartialDependenceDisplay
 from skbayes.inspection.dependence import (
     BackgroundSample,
@@ -46,6 +46,11 @@ def history_of(space, n, value=score):
     return History([trial(i, row, value(row)) for i, row in enumerate(rows)])
 
 
+def mean_over(model, rows):
+    """Return the mean of the predictions for configurations."""
+    return model.surrogate.predict(model.space.encode(rows))[0].mean()
+
+
 def every(space, **fixed):
     """Return all configurations of a space without conditions, some values fixed."""
     names = sorted(space)
@@ -60,13 +65,12 @@ def every(space, **fixed):
 def test_it_is_the_mean_over_all_others(surrogate):
     model = score_model(history_of(GRID, 15), surrogate=surrogate, search_spaces=GRID)
     single, pair = dependences(model, ["b", ("a", "c")])
-    for i, b in enumerate(GRID["b"]):
-        means, _ = model.surrogate.predict(model.space.encode(every(GRID, b=b)))
-        assert single.mean[i] == pytest.approx(means.mean())
-    for i, j in np.ndindex(4, 2):
-        rows = every(GRID, a=GRID["a"][i], c=GRID["c"][j])
-        means, _ = model.surrogate.predict(model.space.encode(rows))
-        assert pair.mean[i, j] == pytest.approx(means.mean())
+    expected = [mean_over(model, every(GRID, b=b)) for b in GRID["b"]]
+    np.testing.assert_allclose(single.mean, expected)
+    expected = [
+        [mean_over(model, every(GRID, a=a, c=c)) for c in GRID["c"]] for a in GRID["a"]
+    ]
+    np.testing.assert_allclose(pair.mean, expected)
 
 
 def test_uncertainty_is_that_of_the_mean_by_draws_from_the_process():
@@ -107,20 +111,18 @@ def test_only_configurations_in_which_the_parameter_exists_count():
     (c, a) = dependences(model, ["c", "a"])
     for i, value in enumerate([0.1, 1.0]):
         rows = [{"a": a, "kind": "u", "c": value} for a in (1, 2, 3)]
-        means, _ = model.surrogate.predict(model.space.encode(rows))
-        assert c.mean[i] == pytest.approx(means.mean())
+        assert c.mean[i] == pytest.approx(mean_over(model, rows))
     # All options are equally likely, regardless of their sub-spaces.
+    kinds = (
+        [{"kind": "u", "c": c} for c in (0.1, 1.0)],
+        [{"kind": "v", "d": d} for d in "xyz"],
+        [{"kind": "w"}],
+    )
     for i, value in enumerate([1, 2, 3]):
-        expected = 0.0
-        for kind in (
-            [{"kind": "u", "c": c} for c in (0.1, 1.0)],
-            [{"kind": "v", "d": d} for d in "xyz"],
-            [{"kind": "w"}],
-        ):
-            rows = [{"a": value} | one for one in kind]
-            means, _ = model.surrogate.predict(model.space.encode(rows))
-            expected += means.mean() / 3
-        assert a.mean[i] == pytest.approx(expected)
+        means = [
+            mean_over(model, [{"a": value} | row for row in kind]) for kind in kinds
+        ]
+        assert a.mean[i] == pytest.approx(np.mean(means))
 
 
 def test_pairs_that_have_no_plot_are_refused():
@@ -159,53 +161,27 @@ def test_many_others_are_drawn_and_few_are_listed():
     assert len(X) == 32 and not np.isnan(X[:, 1]).any()
 
 
-@pytest.fixture(scope="module")
-def searches():
-    X, y = load_iris(return_X_y=True)
-    options = {"n_iter": 6, "cv": 2, "random_state": 0}
-    spaces = {
-        "var_smoothing": (1e-9, 1.0, "log-uniform"),
-        "priors": [None, [1 / 3] * 3],
-    }
-    return {
-        "gp": BayesSearchCV(
-            GaussianNB(), spaces, scoring="neg_log_loss", **options
-        ).fit(X, y),
-        "tpe": BayesSearchCV(GaussianNB(), spaces, surrogate="tpe", **options).fit(
-            X, y
-        ),
-        "tradeoff": TradeoffSearchCV(
-            GaussianNB(),
-            spaces,
-            scoring="neg_log_loss",
-            score_range=(-4.0, 0.0),
-            cost="model_size",
-            **options,
-        ).fit(X, y),
-        "pareto": ParetoSearchCV(
-            GaussianNB(), spaces, {"accuracy": "max", "n_features": "min"}, **options
-        ).fit(X, y),
-    }
-
-
-def test_a_search_shows_its_own_model(searches):
-    search = searches["gp"]
+def test_a_search_shows_its_own_model():
+    search = drawn.search("metrics")
     model = score_model(search)
-    rows = [{"var_smoothing": 0.1, "priors": None}]
+    rows = [{"C": 0.1}]
     mean, _ = model.surrogate.predict(model.space.encode(rows))
     assert mean.mean() == pytest.approx(search.optimizer_.predict(rows)[0][0])
     # A loss is shown as a positive value.
     assert (model.unit, model.offset) == (-1.0, 0.0)
-    (one,) = dependences(model, ["var_smoothing"])
+    (one,) = dependences(model, ["C"])
     assert one.mean.min() > 0 and "lower is better" in model.record.label
 
 
-def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit(searches):
-    search = searches["tradeoff"]
+def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit():
+    spaces = {"var_smoothing": (1e-9, 1.0, "log-uniform")}
+    options = {"scoring": "neg_log_loss", "score_range": (-4.0, 0.0), "random_state": 0}
+    search = TradeoffSearchCV(
+        GaussianNB(), spaces, cost="model_size", n_iter=6, cv=2, **options
+    ).fit(drawn.X, drawn.y)
     model = score_model(search)
-    assert "train_size" in model.space.parameter_names
     found = {one.names[0]: one for one in dependences(model)}
-    assert set(found) == {"train_size", "var_smoothing", "priors"}
+    assert set(found) == {"train_size", "var_smoothing"}
     low, high = -search.cv_results_["mean_test_score"][0] + [-0.3, 0.3]
     assert low < found["train_size"].mean.mean() < high
     # Its scores are between 0 and 1; a new model is fitted to other scores.
@@ -216,12 +192,16 @@ def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit(searches):
 
 
 @pytest.mark.parametrize("kind", ["tpe", "pareto", "history"])
-def test_where_there_is_no_model_of_the_score_one_is_fitted(searches, kind):
-    source = searches["gp"].trials_ if kind == "history" else searches[kind]
+def test_where_there_is_no_model_of_the_score_one_is_fitted(kind):
+    if kind == "tpe":
+        source = BayesSearchCV(GaussianNB(), {"var_smoothing": (0.0, 1.0)}, n_iter=6)
+        source.set_params(surrogate="tpe", cv=2).fit(drawn.X, drawn.y)
+    else:
+        source = drawn.search("pareto")
+        source = source.trials_ if kind == "history" else source
     model = score_model(source)
     assert isinstance(model.surrogate, GaussianProcess)
-    names = {one.names for one in dependences(model)}
-    assert names == {("var_smoothing",), ("priors",)}
+    assert len(dependences(model)) == 1
 
 
 def test_a_space_with_conditions_must_be_given():
@@ -297,11 +277,9 @@ def test_one_trial_is_enough_and_none_is_not():
     assert empty.dependences == [] and len(empty.ax_.texts) == 1
 
 
-def test_artists_hold_the_numbers(searches):
+def test_artists_hold_the_numbers():
     display = PartialDependenceDisplay.from_search(
-        searches["gp"],
-        ["var_smoothing", "priors"],
-        resolution=6,
+        drawn.search("bayes"), ["C", "shrinking"], resolution=6
     )
     line, options = display.dependences
     assert len(line.mean) == 6 and len(options.mean) == 2
@@ -374,9 +352,9 @@ def test_names_of_options_do_not_lie_on_each_other(options):
         trial(k, {"a": k, "b": k, "c": option}, 0.1 * k)
         for k, option in enumerate(options)
     ]
-    drawn = PartialDependenceDisplay.from_history(History(trials))
-    drawn.figure_.canvas.draw()
-    (panel,) = [ax for ax in drawn.axes_ if ax.get_xlabel() == "c"]
+    display = PartialDependenceDisplay.from_history(History(trials))
+    display.figure_.canvas.draw()
+    (panel,) = [ax for ax in display.axes_ if ax.get_xlabel() == "c"]
     texts = panel.get_xticklabels()
     assert len(texts) == len(options)
     if texts[0].get_rotation():
