@@ -8,10 +8,6 @@ the search together with its workers and start another search in the same folder
 
 A fault passes if the scores are bit for bit equal to those of a search without shared
 steps. A kill passes if, in addition, the next search leaves an empty folder behind.
-
-Files smaller than one megabyte are changed in place. Larger files are memory-mapped and
-are replaced by a changed copy, because truncating a mapped file in place terminates the
-processes that use it.
 """
 
 from __future__ import annotations
@@ -41,8 +37,6 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skbayes.trial.aspects import shared_steps
 
-LARGE = 1_000_000
-
 
 def scores(shares: bool, is_large: bool, n_jobs: int = 1) -> list[float]:
     """Run a search and return the scores of its trials."""
@@ -64,7 +58,7 @@ def scores(shares: bool, is_large: bool, n_jobs: int = 1) -> list[float]:
     if shares:
         search.fit(X, y)
     else:
-        with mock.patch.object(shared_steps, "find_runs", return_value=[]):
+        with mock.patch.object(shared_steps, "leading_steps", return_value=[]):
             search.fit(X, y)
     return list(search.cv_results_["mean_test_score"])
 
@@ -101,13 +95,7 @@ def spoil(folder: Path, change: Callable | None, rng: random.Random) -> bool:
             path.unlink()
             return True
         content = path.read_bytes()
-        spoiled = change(content, rng)
-        if len(content) < LARGE:
-            path.write_bytes(spoiled)
-        else:
-            draft = folder / "spoiled"
-            draft.write_bytes(spoiled)
-            draft.replace(path)
+        path.write_bytes(change(content, rng))
     except (OSError, IndexError, ValueError):  # removed or empty
         return False
     return True

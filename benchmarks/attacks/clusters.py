@@ -29,22 +29,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import joblib
 import numpy as np
 import psutil
 import tally
 from recording_callbacks import Stopper
-from sent_rows import SentRows, SlowScaler, fits_by_rows, noted
+from sent_rows import SentRows, noted
 from sklearn.datasets import load_iris
-from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.trial.aspects import shared_steps
 
 X, y = load_iris(return_X_y=True)
 WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
@@ -225,17 +221,6 @@ def odd_states(name: str, act: str, state: str = "complete", **more: Any) -> boo
     return found == dict.fromkeys(range(6), "complete") | {3: state}
 
 
-def shares_steps(name: str) -> bool:
-    model = make_pipeline(PCA(2, random_state=0), SVC())
-    space = {f"svc__{key}": value for key, value in SPACE.items()}
-    search = run(name, model, space)
-    with mock.patch.object(shared_steps, "find_runs", return_value=[]):
-        plain = run("one process", model, space)
-    assert not any(trial.shared_time for trial in plain.trials_)
-    assert table(search) == table(plain)
-    return any(trial.shared_time for trial in search.trials_)
-
-
 def callbacks(name: str) -> bool:
     search = BayesSearchCV(SVC(), SPACE, n_iter=9, cv=3, pre_dispatch=2, random_state=0)
     search.set_callbacks(Stopper(4))
@@ -333,16 +318,6 @@ def data_once(name: str) -> tally.Figures:
     }
 
 
-def fitted_once(name: str) -> bool:
-    """Return whether a step is fitted once per fold on this machine."""
-    place = tempfile.mkdtemp(dir=FOLDER)
-    # Without a seed, it would draw global random numbers in another thread.
-    model = make_pipeline(SlowScaler(0.5, place), SVC(random_state=0))
-    space = {f"svc__{key}": value for key, value in SPACE.items()}
-    run(name, model, space, refit=False)
-    return sorted(fits_by_rows(place).values()) == [1, 1, 1]
-
-
 def efficiency(name: str, seconds: float, n_trials: int, least: float) -> tally.Figures:
     """Return ideal by real time of fits that sleep, with four workers.
 
@@ -366,7 +341,6 @@ FEATURES: dict[str, Callable[[str], Any]] = {
     "``early_stopping``": partial(
         as_alone, model=BOOSTING, early_stopping="auto", n_iter=3
     ),
-    "shared steps": shares_steps,
     "callbacks": callbacks,
     "``journal``": journal,
     "failing fit": partial(odd_states, act="raise", state="failed"),
@@ -389,7 +363,6 @@ FEATURES: dict[str, Callable[[str], Any]] = {
     "worker killed between fits": killed_between,
     "fit that kills each worker": killed_always,
     "data sent once to each worker": data_once,
-    "shared steps fitted once per fold": fitted_once,
     "efficiency, fits of 0.5 s": partial(
         efficiency, seconds=0.5, n_trials=40, least=0.85
     ),

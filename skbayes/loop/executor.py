@@ -52,9 +52,6 @@ _KINDS = {"joblib": ProcessBackend, "ray": RayBackend, "joblibspark": SparkBacke
 # Seconds between checks for Ctrl-C, if waiting cannot be interrupted.
 PATIENCE = 0.2
 
-# Seconds to wait for the machines of a cluster at the end of a search.
-CLEANUP_SECONDS = 10.0
-
 # Number of the task that starts the workers.
 WARM_UP = -1
 
@@ -166,23 +163,6 @@ class ExecutionContext:
             options = getattr(self.backend, "ray_remote_args", None) or {}
             return RayTasks(self._threads, options, self._interrupted)
         return workers.own_backend(self.backend)
-
-    def everywhere(self, function: Callable[[], Any]) -> list[Any]:
-        """Call a function on each machine of a cluster; return the results.
-
-        It may not reach all machines, and ends after some seconds in any case.
-        """
-        found: list[Any] = []
-
-        def call() -> None:
-            with contextlib.suppress(Exception):
-                client = getattr(self.backend, "client", None)
-                found.extend(self.kind.everywhere(function, client))
-
-        thread = threading.Thread(target=call, daemon=True)
-        thread.start()
-        thread.join(CLEANUP_SECONDS)
-        return found
 
     def explained(self, error: BaseException) -> BaseException:
         """Return an error that names the cause, if the client of Dask was closed."""

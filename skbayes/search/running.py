@@ -32,7 +32,7 @@ from skbayes.trial.aspects.constraints import unreachable_text
 from skbayes.trial.backend import Backend
 from skbayes.trial.evaluator import CandidateEvaluator, make_backend, make_job
 from skbayes.trial.plan import Allowance, NullJournal, Plan, Stage, StageStart
-from skbayes.trial.prefix_store import machine_store, temporary_store
+from skbayes.trial.prefix_store import temporary_store
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import warn_or_log, warn_user
 
@@ -259,10 +259,9 @@ class RunningSearch:
         if trial_data is None and not has_steps:
             yield plan.X
             return
-        opened_store: Any = temporary_store(context.temp_folder, limit)
-        if not context.kind.is_local:
-            everywhere = context.everywhere
-            opened_store = machine_store(context.temp_folder, limit, everywhere)
+        opened_store: Any = contextlib.nullcontext()
+        if context.kind.is_local:
+            opened_store = temporary_store(context.temp_folder, limit)
         with opened_store as store:
             if trial_data is not None:
                 with trial_data(store) as X:

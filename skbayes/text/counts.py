@@ -39,7 +39,7 @@ from skbayes.text.tokens import (
 )
 
 if TYPE_CHECKING:
-    from skbayes.trial.prefix_store import MachineStore, PrefixStore
+    from skbayes.trial.prefix_store import PrefixStore
 
 # Number of tokens that are counted at a time; it limits the memory for counting.
 BLOCK = 2**23
@@ -311,7 +311,7 @@ class Counts:
         self,
         texts: Sequence[str],
         tokens: Sequence[str] | None = None,
-        store: PrefixStore | MachineStore | None = None,
+        store: PrefixStore | None = None,
         limit: float = math.inf,
     ) -> None:
         self.texts = texts
@@ -327,10 +327,9 @@ class Counts:
 
     def _shared(self, spec: NamedTuple, make: Callable[[], Arrays]) -> Arrays:
         name = repr(tuple(spec))
-        store = None if self._store is None else self._store.here()
-        if store is not None and store.is_here:
+        if self._store is not None:
             key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
-            return store.arrays(key, make)
+            return self._store.arrays(key, make)
         if name in self._in_memory:
             return self._in_memory[name]
         arrays = make()
@@ -453,7 +452,7 @@ def _as_slice(rows: Array) -> slice | Array:
 @contextlib.contextmanager
 def counted_texts(
     texts: Sequence[str],
-    store: PrefixStore | MachineStore | None,
+    store: PrefixStore | None,
     limit: float = math.inf,
 ) -> Iterator[CountedTexts]:
     """Share the counts of documents in a store if there is one, otherwise in memory."""

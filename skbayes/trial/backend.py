@@ -249,11 +249,6 @@ class Backend:
         """Time at which fits are aborted, so that the refit ends by the deadline."""
         return None if self.deadline is None else self.deadline - self.reserved
 
-    @classmethod
-    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
-        """Call a function on each machine, as far as possible; return the results."""
-        return []
-
     def _content(self) -> memoryview:
         """Return the content of a file with the inputs."""
         file = io.BytesIO()
@@ -362,11 +357,6 @@ class DaskBackend(Backend):
         with contextlib.suppress(Exception):  # the cluster has ended
             self.client.run(_forget, self.handle.key, wait=False)
 
-    @classmethod
-    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
-        """Call a function on each worker."""
-        return list(client.run(function, on_error="ignore").values())
-
 
 def lost_cluster(cause: BaseException) -> RuntimeError:
     """Return the error for a cluster of Dask that can no longer be reached."""
@@ -398,24 +388,6 @@ class RayBackend(Backend):
         """Release the inputs."""
         self.handle = None
 
-    @classmethod
-    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
-        """Call a function on each node."""
-        import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        strategies = [
-            NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            for node in ray.nodes()
-            if node["Alive"]
-        ]
-        call = ray.remote(num_cpus=0)(called)
-        calls = [
-            call.options(scheduling_strategy=strategy).remote(function)
-            for strategy in strategies
-        ]
-        return list(ray.get(calls))
-
 
 class SparkBackend(Backend):
     """Executors of Spark, to which the inputs are broadcast once."""
@@ -437,19 +409,6 @@ class SparkBackend(Backend):
         if self._broadcast is not None:
             with contextlib.suppress(Exception):  # the cluster has ended
                 self._broadcast.destroy()
-
-    @classmethod
-    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
-        """Call a function in as many tasks as there are processors in the cluster."""
-        from pyspark import SparkContext
-        from pyspark.sql.utils import is_remote
-
-        if is_remote():
-            return []
-        spark = SparkContext.getOrCreate()
-        n_tasks = spark.defaultParallelism
-        calls = spark.parallelize([function] * n_tasks, n_tasks)
-        return list(calls.map(called).collect())
 
 
 # Modules of the functions that call the tasks of a worker, and of the queues of tasks.

@@ -6,7 +6,6 @@ array are read on access. All processes share them until one of them writes to i
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import pickle
@@ -29,9 +28,6 @@ SIZES = struct.Struct("<QQ")
 
 # Alignment of arrays in bytes, for efficient access by the processor.
 ALIGNMENT = 64
-
-# Beginning of the name of an empty file of a process that uses a folder.
-USER = "user-"
 
 # Maximum memory that a strided array may span, as a multiple of its own size.
 MAX_SPAN = 8
@@ -170,40 +166,5 @@ def _remove_orphans(place: str, prefix: str) -> None:
     """Remove the folders whose processes no longer exist."""
     for path in Path(place).glob(f"{prefix}*-*"):
         owner = path.name.removeprefix(prefix).partition("-")[0]
-        owners = [owner]
-        if owner == _SHARED:
-            names = [file.name for file in path.glob(f"{USER}*")]
-            owners = [name.removeprefix(USER) for name in names]
-        pids = [int(owner) for owner in owners if owner.isdigit()]
-        if pids and not any(map(is_running, pids)):
+        if owner.isdigit() and not is_running(int(owner)):
             shutil.rmtree(path, ignore_errors=True)
-
-
-# Part of the names of folders that several processes use.
-_SHARED = "shared"
-
-
-class MachineFolder:
-    """Folder of all processes of this machine that know its `key`.
-
-    Each of them notes its id in the folder, so that a later search can remove it.
-    """
-
-    def __init__(self, place: str, prefix: str, key: str) -> None:
-        self._place = os.path.abspath(place)
-        self._prefix = f"{prefix}-{machine_name()}-"
-        self.path = os.path.join(self._place, f"{self._prefix}{_SHARED}-{key}")
-
-    def use(self) -> str:
-        """Return the path of the folder, which is created if this is possible."""
-        with contextlib.suppress(OSError):
-            os.makedirs(self._place, exist_ok=True)
-            if not os.path.isdir(self.path):
-                _remove_orphans(self._place, self._prefix)
-                os.makedirs(self.path, mode=0o700, exist_ok=True)
-            (Path(self.path) / f"{USER}{os.getpid()}").touch()
-        return self.path
-
-    def remove(self) -> None:
-        """Remove the folder, if it exists."""
-        shutil.rmtree(self.path, ignore_errors=True)

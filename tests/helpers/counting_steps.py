@@ -14,16 +14,14 @@ from skbayes.trial.aspects import shared_steps
 
 
 @contextlib.contextmanager
-def sharing(shares=True):
-    """Share deterministic steps of any class, however fast, or none.
-
-    This applies to the fits of this process.
-    """
+def sharing(shares=True, of_any_class=False):
+    """Share steps, however fast, or none; this applies to the fits of this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shared_steps, "LEAST_SECONDS", 0.0)
-        patch.setattr(prefix_steps, "_is_known", lambda value: True)
+        if of_any_class:
+            patch.setattr(prefix_steps, "_is_known", lambda value: True)
         if not shares:
-            patch.setattr(shared_steps, "find_runs", lambda estimator, n_values: [])
+            patch.setattr(shared_steps, "leading_steps", lambda estimator, n_values: [])
         yield
 
 
@@ -63,22 +61,6 @@ def note(path, letter):
 def count(path, letter):
     """Count the letters in a file."""
     return path.read_text().count(letter) if path.exists() else 0
-
-
-class NoisyScaler(Unknown):
-    """Transformer that draws from the global generator in one of its methods."""
-
-    def __init__(self, where="fit_transform"):
-        self.where = where
-
-    def fit_transform(self, X, y=None):
-        return self._noisy(X, "fit_transform")
-
-    def transform(self, X):
-        return self._noisy(X, "transform")
-
-    def _noisy(self, X, where):
-        return X + np.random.normal(size=X.shape) if self.where == where else X
 
 
 class Meters(np.ndarray):

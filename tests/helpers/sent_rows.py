@@ -1,15 +1,10 @@
-"""Data and steps that note, in files, where they are sent and fitted."""
+"""Data that note, in files, where they are sent."""
 
 import os
-import tempfile
 import time
 from pathlib import Path
 
-import joblib
 import numpy as np
-from sklearn.preprocessing import StandardScaler
-
-from skbayes.trial import prefix_steps
 
 
 def note(place, what):
@@ -40,36 +35,3 @@ class SentRows(np.ndarray):
 def _received(rows, place):
     note(place, "received")
     return SentRows.of(rows, place)
-
-
-class SlowScaler(StandardScaler):
-    """Scaler that notes its training rows in a folder, or the one of its machine."""
-
-    def __init__(self, seconds=0.0, place=None):
-        super().__init__()
-        self.seconds, self.place = seconds, place
-
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit, and take some time."""
-        place = self.place or tempfile.gettempdir()
-        note(place, f"fit-{joblib.hash(np.asarray(X))}")
-        time.sleep(self.seconds)
-        return super().fit(X, y, sample_weight)
-
-
-# Trials share the steps of scikit-learn, and this one. It is registered in each process
-# that loads it.
-_is_of_sklearn = prefix_steps._is_of_sklearn
-
-
-def _is_shared(thing):
-    return thing is SlowScaler or _is_of_sklearn(thing)
-
-
-prefix_steps._is_of_sklearn = _is_shared
-
-
-def fits_by_rows(place):
-    """Return how often scalers were fitted in a folder, by their training rows."""
-    names = [path.name.partition(".")[0] for path in Path(place).glob("fit-*")]
-    return {name: names.count(name) for name in names}

@@ -21,7 +21,6 @@ from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skbayes.compat import workers
-from skbayes.loop import executor
 from skbayes.loop.executor import (
     _SHARED_WORKERS,
     ExecutionContext,
@@ -188,21 +187,6 @@ def test_the_thread_of_a_search_leaves_its_worker(n_jobs, expected):
         (future,) = running.finished().values()
         events += future.result()
     assert events == expected
-
-
-def test_a_function_on_all_machines_has_little_time(monkeypatch):
-    def everywhere(function, client):
-        if function is time.sleep:
-            function(20)
-        return [function(), client]
-
-    around = environment(backend="loky")
-    monkeypatch.setattr(ProcessBackend, "everywhere", everywhere)
-    assert around.everywhere(int) == [0, None]
-    # The call may fail, or not return.
-    assert around.everywhere(lambda: 1 / 0) == []
-    monkeypatch.setattr(executor, "CLEANUP_SECONDS", 0.01)
-    assert around.everywhere(time.sleep) == []
 
 
 def test_temp_folder_and_max_nbytes():

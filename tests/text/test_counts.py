@@ -84,15 +84,13 @@ def test_what_was_fitted_outlives_the_counts(store, tmp_path):
         assert (one.transform(TEXTS) != expected).nnz == 0
 
 
-@pytest.mark.parametrize("where", ["folder", "memory", "other machine"])
+@pytest.mark.parametrize("where", ["folder", "memory"])
 def test_counts_are_made_once_and_do_not_travel(where, store, tmp_path, monkeypatch):
     calls = []
     count = Counts._count
     monkeypatch.setattr(
         Counts, "_count", lambda self, kind: calls.append(kind) or count(self, kind)
     )
-    if where == "other machine":
-        store = PrefixStore(str(tmp_path / "elsewhere"), 10**8)
     with counted_texts(TEXTS, None if where == "memory" else store) as counted:
         size = len(pickle.dumps(counted))
         NGramVectorizer(analyzer="char", ngram_range=(1, 5)).fit(counted)

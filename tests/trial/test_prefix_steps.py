@@ -1,12 +1,11 @@
-"""Steps that are shared: those known to be deterministic."""
+"""Steps that are shared: those of known code."""
 
 import math
 from functools import partial
 
 import numpy as np
 import pytest
-from counting_steps import CountingScaler, NoisyScaler, arguments_of_selectors
-from sklearn.base import clone
+from counting_steps import CountingScaler
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
@@ -30,128 +29,102 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     StandardScaler,
 )
-from sklearn.utils import all_estimators
 
-from skbayes.trial.prefix_steps import find_runs
+from skbayes.trial.prefix_steps import leading_steps
 
 INNER = LogisticRegression()
-ARGUMENTS = {
-    "ColumnTransformer": [[("a", StandardScaler(), [0])]],
-    "FeatureUnion": [[("a", StandardScaler())]],
-    **arguments_of_selectors(INNER),
-    "StackingClassifier": [[("a", INNER)]],
-    "StackingRegressor": [[("a", INNER)]],
-    "VotingClassifier": [[("a", INNER)]],
-    "VotingRegressor": [[("a", INNER)]],
-}
-# Without a method `transform` for new rows.
-NEVER = {"TSNE"}
-TRANSFORMERS = dict(all_estimators(type_filter="transformer"))
-
-
-def shared(step):
-    """Return the paths of the steps that are shared in a pipeline."""
-    estimator = Pipeline([("step", step), ("clf", GaussianNB())])
-    runs = find_runs(estimator, {"clf__var_smoothing": math.inf})
-    return {one.path for _, steps in runs for one in steps}
-
-
-def made(name):
-    try:
-        return clone(TRANSFORMERS[name](*ARGUMENTS.get(name, [])))
-    except TypeError:
-        pytest.skip(f"{name} has other arguments in this release")
-
-
-@pytest.mark.parametrize("name", TRANSFORMERS)
-def test_transformers_of_scikit_learn_are_shared_with_a_seed(name):
-    """Without a seed, their fits are observed; see the draws in other processes."""
-    own = made(name)
-    own.__class__ = type(name, (type(own),), {"__module__": __name__})
-    assert not shared(own) - {"step__a"}
-    step = made(name)
-    seeded = {key: 0 for key in step.get_params() if key.endswith("random_state")}
-    expected = set() if name in NEVER else {"step"}
-    assert shared(step.set_params(**seeded)) == expected
-    for key in seeded:
-        assert not shared(step.set_params(**{key: np.random.RandomState(0)}))
 
 
 def own(X):
     return X
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        FunctionTransformer(),
-        FunctionTransformer(np.log1p, inverse_func=np.expm1),
-        SelectKBest(f_classif),
-        SelectKBest(partial(mutual_info_classif, random_state=0)),
-        PCA(),
-        KBinsDiscretizer(),
-        RFECV(INNER, cv=KFold(3, shuffle=True, random_state=0)),
-        OneHotEncoder(categories=[["a", "b"]], dtype=np.float32),
-        SimpleImputer(missing_values=np.nan),
-        make_pipeline(StandardScaler(), PCA()),
-        ColumnTransformer(
-            [("a", StandardScaler(), make_column_selector(dtype_include=object))]
-        ),
-    ],
-)
-def test_known_steps(step):
-    assert shared(step) == {"step"}
+def columns(transformer, which=0):
+    return ColumnTransformer([("a", transformer, which)])
+
+
+KNOWN = [
+    FunctionTransformer(),
+    FunctionTransformer(np.log1p, inverse_func=np.expm1),
+    SelectKBest(f_classif),
+    SelectKBest(mutual_info_classif),  # its draws are observed
+    SelectKBest(partial(mutual_info_classif, random_state=0)),
+    PCA(),
+    KBinsDiscretizer(),
+    KMeans(verbose=1),
+    RFECV(INNER, cv=KFold(3, shuffle=True)),
+    RFECV(LogisticRegression(random_state=0), n_jobs=2),
+    OneHotEncoder(categories=[["a", "b"], np.array(["c"])], dtype=np.float32),
+    SimpleImputer(missing_values=np.nan, fill_value=np.float64(3.0)),
+    make_pipeline(StandardScaler(), PCA()),
+    FeatureUnion([("a", StandardScaler()), ("b", "passthrough")]),
+    columns(StandardScaler(), slice(0, 2)),
+    columns(StandardScaler(), make_column_selector(dtype_include=object)),
+]
+UNKNOWN = [
+    CountingScaler(),
+    FunctionTransformer(own),
+    FunctionTransformer(lambda X: X),
+    FunctionTransformer(np.random.permutation),
+    FunctionTransformer(np.frompyfunc(own, 1, 1)),
+    FunctionTransformer(np.empty_like),
+    FunctionTransformer(print),
+    SelectKBest(own),
+    SelectKBest(partial(mutual_info_classif, random_state=np.random.RandomState(0))),
+    PCA(random_state=np.random.RandomState(0)),
+    CountVectorizer(tokenizer=str.split),
+    KNNImputer(metric=own),
+    SelectFromModel(CountingScaler()),
+    RFECV(INNER, scoring=make_scorer(own)),
+    RFECV(INNER, cv=iter([])),
+    # The draws of other processes cannot be observed.
+    RFECV(INNER, n_jobs=2),
+    columns(CountingScaler()),
+    columns(StandardScaler(), own),
+    FeatureUnion([("a", StandardScaler()), ("b", CountingScaler())]),
+    make_pipeline(StandardScaler(), CountingScaler()),
+]
 
 
 @pytest.mark.parametrize(
-    "step",
-    [
-        CountingScaler(),
-        NoisyScaler(),
-        FunctionTransformer(own),
-        FunctionTransformer(np.random.permutation),
-        FunctionTransformer(np.frompyfunc(own, 1, 1)),
-        FunctionTransformer(np.empty_like),
-        SelectKBest(own),
-        SelectKBest(mutual_info_classif),
-        CountVectorizer(tokenizer=str.split),
-        KNNImputer(metric=own),
-        KMeans(verbose=1),
-        SelectFromModel(CountingScaler()),
-        RFECV(INNER, cv=KFold(3, shuffle=True)),
-        RFECV(INNER, scoring=make_scorer(own)),
-        RFECV(INNER, cv=iter([])),
-        # The draws of other processes cannot be observed.
-        RFECV(INNER, n_jobs=2),
-        make_pipeline(StandardScaler(), memory="folder"),
-    ],
+    "is_known, step",
+    [*((True, step) for step in KNOWN), *((False, step) for step in UNKNOWN)],
+    ids=range(len(KNOWN) + len(UNKNOWN)),
 )
-def test_other_steps_are_not_shared(step):
-    if isinstance(step, Pipeline):
-        estimator = Pipeline([*step.steps, ("clf", GaussianNB())], memory="folder")
-        assert not list(find_runs(estimator, {}))
-    else:
-        assert not shared(step)
-
-
-def test_only_known_parts_of_a_composite_are_shared():
-    parts = [("own", CountingScaler()), ("known", StandardScaler())]
-    assert shared(FeatureUnion(parts)) == {"step__known"}
-    columns = [(*part, [0]) for part in parts]
-    assert shared(ColumnTransformer(columns)) == {"step__known"}
-    assert shared(make_pipeline(StandardScaler(), CountingScaler())) == {
-        "step__standardscaler"
-    }
+def test_steps_of_known_code_are_shared(is_known, step):
+    steps = [("step", step), ("other", StandardScaler()), ("clf", GaussianNB())]
+    found = leading_steps(Pipeline(steps), {"clf__var_smoothing": math.inf})
+    assert len(found) == 2 * is_known
 
 
 @pytest.mark.parametrize("none", [None, "passthrough"])
 def test_steps_after_one_that_is_left_out_depend_on_it(none):
     steps = [("none", none), ("known", StandardScaler()), ("clf", GaussianNB())]
-    ((_, (step,)),) = find_runs(Pipeline(steps), {"none": 2})
-    assert (step.path, step.names) == ("known", {"none"})
+    (step,) = leading_steps(Pipeline(steps), {"none": 2, "clf": 3})
+    assert step.names == {"none"}
 
 
-@pytest.mark.parametrize("last", [Lasso(copy_X=False), PCA(copy=False)])
-def test_nothing_is_shared_if_a_later_step_writes(last):
-    estimator = make_pipeline(FunctionTransformer(), last)
-    assert not list(find_runs(estimator, {}))
+def test_steps_depend_on_the_parameters_of_earlier_ones():
+    steps = [("a", PCA()), ("ab", StandardScaler()), ("c", PCA()), ("d", GaussianNB())]
+    n_values = {"a__n_components": 4, "ab__with_mean": 2, "c__whiten": 5, "d": 3}
+    first, second = leading_steps(Pipeline(steps), n_values)
+    assert first.names == {"a__n_components"}
+    assert second.names == {"a__n_components", "ab__with_mean"}
+
+
+@pytest.mark.parametrize(
+    "pipeline, n_values",
+    [
+        # A step that writes into its input.
+        (make_pipeline(StandardScaler(), Lasso(copy_X=False)), {}),
+        (make_pipeline(StandardScaler(), PCA(copy=False), INNER), {}),
+        (make_pipeline(StandardScaler(), INNER, memory="folder"), {}),
+        (make_pipeline(StandardScaler(), INNER), {"memory": 2}),
+        (make_pipeline(StandardScaler(), INNER), {"steps": 2}),
+        (make_pipeline(StandardScaler(), INNER), {"standardscaler__with_mean": 33}),
+        (make_pipeline(StandardScaler(), INNER), {"standardscaler": math.inf}),
+    ],
+    ids=range(7),
+)
+def test_nothing_is_shared(pipeline, n_values):
+    assert leading_steps(pipeline, n_values) == []

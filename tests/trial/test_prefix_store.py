@@ -5,9 +5,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +13,7 @@ from joblib import Parallel, delayed
 from store_workers import make_many
 
 from skbayes.trial import prefix_store, temporary_files
-from skbayes.trial.prefix_store import (
-    MachineStore,
-    PrefixStore,
-    machine_store,
-    temporary_store,
-)
+from skbayes.trial.prefix_store import PrefixStore, temporary_store
 
 
 @pytest.fixture
@@ -54,18 +47,27 @@ def test_arrays_are_made_once(store):
     assert not found["a"].flags.writeable
     os.unlink(os.path.join(store.folder, "one"))
     assert found["a"].tolist() == [0, 1, 2, 3, 4]
-    assert store.arrays("two", lambda: {"a": np.zeros(1)})["a"] == 0
+
+
+def test_values_are_copies(store):
+    assert store.load("one") is None
+    assert store.save("one", {"a": np.arange(3)})
+    for _ in range(2):
+        found = store.load("one")["a"]
+        assert found.tolist() == [0, 1, 2]
+        found += 1
+    assert not store.save("two", (i for i in range(3)))
+    assert store.load("two") is None
 
 
 def test_threads_wait_for_who_came_first(store):
-    made = []
+    made, event = [], threading.Event()
 
     def make():
         made.append(1)
         event.wait(0.2)
         return {"a": np.arange(3)}
 
-    event = threading.Event()
     threads = [
         threading.Thread(target=store.arrays, args=("x", make)) for _ in range(4)
     ]
@@ -102,14 +104,6 @@ def test_the_least_recently_used_is_removed_first(kind, tmp_path):
     assert sorted(stored) == ["a", "c", "d"]
 
 
-def test_arrays_and_pickles_have_one_limit(tmp_path):
-    store = PrefixStore(str(tmp_path), 15_000)
-    store.arrays("arrays", lambda: {"a": np.zeros(1000)})
-    store.save("pickle", np.zeros(1000))
-    assert store.load("pickle") is not None
-    assert not (tmp_path / "arrays").exists()
-
-
 def test_any_change_of_a_byte_is_noticed(store, tmp_path):
     path = tmp_path / "store" / "key"
     store.save("key", {"a": np.arange(3.0), "b": "text"})
@@ -135,20 +129,21 @@ def _full(*args, **kwargs):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("what", ["dump", "rename", "locks"])
-def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
-    def no_locks(*args, **kwargs):
-        raise sqlite3.OperationalError("unable to open database file")
+def _no_locks(*args, **kwargs):
+    raise sqlite3.OperationalError("unable to open database file")
 
+
+@pytest.mark.parametrize("what", ["write", "rename", "locks"])
+def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
     store.arrays("stored", lambda: {"a": np.zeros(1)})
     made = {"a": np.arange(2)}
     with monkeypatch.context() as patch:
-        if what == "dump":
+        if what == "write":
             patch.setattr(temporary_files, "write", _full)
         else:
             patch.setattr(prefix_store.os, "replace", _full)
         if what == "locks":
-            patch.setattr(sqlite3, "connect", no_locks)
+            patch.setattr(sqlite3, "connect", _no_locks)
         assert store.arrays("one", lambda: made) is made
         assert store.arrays("one", lambda: made) is made
         store.arrays("stored", _never)
@@ -165,22 +160,19 @@ def test_a_value_in_use_is_not_replaced(store, monkeypatch):
     store.save("one", {"a": np.arange(2)})
     monkeypatch.setattr(prefix_store.os, "replace", refused)
     monkeypatch.setattr(prefix_store.os, "utime", refused)
-    store.save("one", {"a": np.arange(2)})
+    assert store.save("one", {"a": np.arange(2)})
     assert store.load("one")["a"].tolist() == [0, 1]
     assert os.listdir(store.folder) == ["one"]
 
 
 def test_without_locks_arrays_are_stored_at_once(store, monkeypatch):
-    """Arrays are stored without waiting if locks are not supported."""
-
     def locked(path, timeout, **kwargs):
         assert timeout == 0.0
         raise sqlite3.OperationalError("database is locked")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", locked)
-        store.arrays("one", lambda: {"a": np.arange(2)})
-        assert store.arrays("one", _never)["a"].tolist() == [0, 1]
+    monkeypatch.setattr(sqlite3, "connect", locked)
+    store.arrays("one", lambda: {"a": np.arange(2)})
+    assert store.arrays("one", _never)["a"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("share", [None, 0.0, 0.5])
@@ -195,11 +187,7 @@ def test_arrays_that_cannot_be_read_are_made_again(store, share):
     np.testing.assert_array_equal(again["a"], np.arange(1000))
     np.testing.assert_array_equal(store.arrays("one", _never)["a"], np.arange(1000))
     shutil.rmtree(store.folder)
-    assert not store.is_here
     assert store.arrays("one", lambda: again) is again
-
-
-# -- the folder ------------------------------------------------------------------------
 
 
 def test_the_folder_is_removed_and_is_no_condition(tmp_path, monkeypatch):
@@ -240,82 +228,3 @@ def test_a_warning_tells_of_what_was_made_again(
         with temporary_store(str(tmp_path), 4000) as store:
             _put_twice(store, size)
     assert ("computed again" in caplog.text) == bool(n_warnings)
-
-
-# -- a folder of each machine ----------------------------------------------------------
-
-
-def test_the_processes_of_a_machine_find_the_same_folder(tmp_path):
-    places = [tmp_path / "a", tmp_path / "b"]
-    for place in places:
-        store = MachineStore("key", 1e6, str(place)).here()
-        assert store.load("one") is None
-        store.save("one", place.name)
-    for place in places:
-        again = pickle.loads(pickle.dumps(MachineStore("key", 1e6, str(place))))
-        assert again.here().load("one") == place.name
-        assert MachineStore("other", 1e6, str(place)).here().load("one") is None
-        again.remove()
-        assert len(os.listdir(place)) == 1
-
-
-def test_folders_of_a_search_are_removed_on_all_machines(tmp_path):
-    called = []
-
-    def everywhere(function):
-        called.append(function)
-        return [function()]
-
-    with machine_store(str(tmp_path), 1e6, everywhere) as store:
-        store.here().save("one", 1)
-        assert os.listdir(tmp_path)
-    assert called == [store.remove]
-    assert os.listdir(tmp_path) == []
-    with machine_store(str(tmp_path), 1e6, lambda function: []) as store:
-        store.here()
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_later_search_removes_the_folder_of_processes_that_ended(tmp_path):
-    def names():
-        return {path.name.rpartition("-")[2] for path in tmp_path.iterdir()}
-
-    MachineStore("running", 1e6, str(tmp_path)).here()
-    ended = MachineStore("ended", 1e6, str(tmp_path)).here()
-    (user,) = Path(ended.folder).glob("user-*")
-    user.rename(user.with_name("user-999999999"))
-    MachineStore("later", 1e6, str(tmp_path)).here()
-    assert names() == {"running", "later"}
-
-
-def test_without_a_folder_nothing_is_stored(tmp_path):
-    (tmp_path / "file").touch()
-    store = MachineStore("key", 1e6, str(tmp_path / "file")).here()
-    store.save("one", 1)
-    assert store.load("one") is None
-    with store.turn("one"):
-        pass
-
-
-def test_fits_that_waited_for_a_failed_one_run_at_the_same_time(store):
-    begun = threading.Barrier(2)
-
-    def wait():
-        with store.turn("one"):
-            begun.wait(600.0)
-
-    threads = [threading.Thread(target=wait) for _ in range(2)]
-    with pytest.raises(ValueError, match="failed"), store.turn("one"):
-        with store.turn("two"):  # does not wait
-            store.save("two", 2)
-        for thread in threads:
-            thread.start()
-        time.sleep(0.1)
-        assert begun.n_waiting == 0
-        raise ValueError("failed")
-    for thread in threads:
-        thread.join(600.0)
-    assert not begun.broken
-    with store.turn("one"), store.turn("one"):  # an unstored value blocks nobody
-        store.save("one", 1)
-    assert store.load("one") == 1

@@ -21,7 +21,6 @@ from skbayes.space.notation import (
 from skbayes.trial.fast_metrics import name_of_metric
 from skbayes.trial.fold import configured
 from skbayes.trial.learning_curves import Guide
-from skbayes.trial.prefix_steps import full_name
 from skbayes.trial.rounds.boosters import BOOSTERS, Booster, base_of, replaced
 
 
@@ -105,6 +104,11 @@ def _replaced_in(pipeline: Pipeline) -> str | None:
     libraries = ("imblearn", "sklearn")
     bases = (base_of(pipeline, library, ("Pipeline",)) for library in libraries)
     return replaced(type(pipeline), next(filter(None, bases)))
+
+
+def full_name(path: str, name: str) -> str:
+    """Return the full name of a parameter at `path`; "" is the estimator."""
+    return f"{path}__{name}" if path else name
 
 
 def final_model(estimator: Any) -> tuple[Any, str]:

@@ -1,4 +1,4 @@
-"""Searches on clusters: what is sent to the workers, and what they share."""
+"""Searches on clusters: what is sent to the workers."""
 
 import contextlib
 import os
@@ -7,9 +7,8 @@ import sys
 import joblib
 import pytest
 from grid_comparison import assert_same_tables
-from sent_rows import SentRows, SlowScaler, fits_by_rows, noted
+from sent_rows import SentRows, noted
 from sklearn.datasets import load_iris
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
@@ -107,18 +106,3 @@ def test_rows_reach_each_worker_once(machines, tmp_path):
     # A worker of Dask passes them on to the others.
     assert len(noted(tmp_path, "sent")) <= len(workers)
     assert noted(tmp_path, "sent").count(os.getpid()) == 1
-
-
-def test_steps_are_fitted_once_per_machine_and_fold(machines):
-    model = make_pipeline(SlowScaler(0.3), SVC())
-    search = BayesSearchCV(model, {"svc__C": (0.1, 10.0)}, n_iter=6, random_state=0)
-    search.set_params(cv=N_FOLDS, refit=False, pre_dispatch=4).fit(X, y)
-    fits = [fits_by_rows(folder) for folder in machines]
-    assert all(set(of_machine.values()) <= {1} for of_machine in fits)
-    assert len(set().union(*fits)) == N_FOLDS
-    assert any(trial.shared_time > 0.0 for trial in search.trials_)
-    assert not [p for folder in machines for p in folder.glob("skbayes*")]
-    with joblib.parallel_config("sequential"):
-        model = make_pipeline(SlowScaler(0.0, str(machines[0])), SVC())
-        alone = search.set_params(estimator=model).fit(X, y)
-    assert_same_tables(search.cv_results_, alone.cv_results_)
