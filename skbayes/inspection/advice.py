@@ -44,8 +44,8 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
         Fitted search of skbayes or scikit-learn, or any other source that
         :func:`skbayes.inspection.read_record` reads, such as a journal.
     search_spaces : dict, list of dict, Space or None, default=None
-        Search space of the search. By default, the space stored in the search or the
-        journal. Without a space, there is no advice on ranges.
+        Search space of the search. By default, the space of a fitted search. A journal
+        has none, and without a space, there is no advice on ranges.
 
     Returns
     -------

@@ -63,8 +63,8 @@ class _Display:
     record : SearchRecord
         Trials of a search, the output of :func:`skbayes.inspection.read_record`.
     search_spaces : dict, list of dict, Space or None, default=None
-        Search space. By default, the space of the search or of the journal; if there is
-        none, a space is guessed from the values that were tried.
+        Search space. By default, the space of a fitted search. For a journal or a
+        history, it is guessed from the values that were tried.
 
     Attributes
     ----------

@@ -2,9 +2,10 @@
 
 The texts describe values, so that two searches can be compared part by part and the
 differences can be named. They are the same in every process: they do not depend on
-addresses, hashes of strings, layouts of arrays, states of random generators, or
-releases of libraries. Functions and classes are described by their names, not by their
-code, and data by their type, shape and digest.
+addresses, hashes of strings, layouts of arrays, or releases of libraries. Estimators
+are described by their class and parameters, functions by their qualified name, other
+objects by their class and the state that is pickled, and data by their type, shape and
+digest. What has no such description is named in a warning.
 
 An array is hashed by its elements in C order, little-endian. A sparse matrix is hashed
 in its sorted CSR form, and a data frame by its columns with their names and dtypes,
@@ -13,10 +14,8 @@ without the index. Large arrays are hashed in blocks, and are never copied as a 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import inspect
-import random
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -44,9 +43,6 @@ _METADATA = ("tradeoff", "cost", "score_range")
 # each process.
 NOT_OF_AN_ESTIMATOR = frozenset({"memory", "n_jobs", "verbose"})
 
-# Further entries in the states of objects, which differ between releases of a library.
-_NOT_OF_A_STATE = frozenset({"__doc__", "_sklearn_version"})
-
 # Maximum length of a list that is described in full.
 MAX_ITEMS = 200
 
@@ -54,15 +50,10 @@ MAX_ITEMS = 200
 BLOCK, CHUNK = 2**17, 4096
 
 # Types whose values are described by their `repr`.
-_PLAIN = frozenset({bool, float, complex, str, bytes, range})
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, range})
 
 # Kinds of NumPy dtypes whose elements are hashed as bytes.
 _NUMERIC = frozenset("biufcmM")
-
-_GENERATORS = (
-    *(np.random.RandomState, np.random.Generator, np.random.BitGenerator),
-    random.Random,
-)
 
 
 # -- searches ---------------------------------------------------------------------
@@ -100,7 +91,10 @@ def describe_search(
     for describer.part, value in (data | parts).items():
         # Lists of data or splits of any length are described by their digest.
         digest = describer.part in {*data, "splits"} and isinstance(value, list | tuple)
-        text = data_text(value, describer) if digest else describer(value)
+        try:
+            text = data_text(value, describer) if digest else describer(value)
+        except RecursionError:
+            text = describer.not_comparable("an object that contains itself")
         identity[describer.part] = text
     describer.warn()
     return identity
@@ -133,12 +127,12 @@ def _plain(value: Any) -> Any:
 
 
 def _splits(cv: Any, splits: Sequence[tuple[Any, Any]]) -> Any:
-    """Return the splits, if `cv` draws them again, otherwise only their number."""
-    if isinstance(cv, Iterator):
-        return f"{len(splits)} of an iterator"
+    """Return the splits if `cv` draws them again, else their number and options."""
     shuffles = hasattr(cv, "random_state") and getattr(cv, "shuffle", True)
-    if shuffles and not isinstance(cv.random_state, int | np.integer):
-        return len(splits), cv
+    is_seeded = not shuffles or isinstance(cv.random_state, int | np.integer)
+    if isinstance(cv, Iterator) or not is_seeded:
+        options = {**getattr(cv, "__dict__", {}), "random_state": None}
+        return [str(len(splits)), type(cv), options]
     return [(rows_of(train), rows_of(test)) for train, test in splits]
 
 
@@ -199,47 +193,32 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 class Describer:
     """Describer of any values by texts that are the same in every process.
 
-    It lists the values that cannot be compared, each in a `part` of the search.
+    It lists the values that are not comparable, each in a `part` of the search.
     """
 
     def __init__(self) -> None:
         self.part = "value"
-        self._unverifiable: list[str] = []
-        # Values that are being described: a value may contain itself.
-        self._open: list[Any] = []
-        # Whether the states of fitted estimators are included.
-        self._whole = False
+        self._not_comparable: list[str] = []
 
     def warn(self) -> None:
-        """Warn once about all values that cannot be compared."""
-        if self._unverifiable:
-            listed = ", ".join(dict.fromkeys(self._unverifiable))
+        """Warn once about all values that are not comparable."""
+        if self._not_comparable:
+            listed = ", ".join(dict.fromkeys(self._not_comparable))
             warn_user(
-                f"journal: not verifiable, and assumed to be unchanged: {listed}. "
-                "Only functions with a name, and objects that can be pickled, are "
-                "compared.",
+                f"journal: not comparable, and assumed to be unchanged: {listed}. Use "
+                "another file name if they have changed."
             )
 
-    def _not_verifiable(self, name: str) -> str:
-        self._unverifiable.append(f"{name} in {self.part}")
-        return f"{name} (not verifiable)"
+    def not_comparable(self, name: str) -> str:
+        """Note that a value is not compared, and return its text."""
+        self._not_comparable.append(f"{name} in {self.part}")
+        return f"{name} (not comparable)"
 
     def __call__(self, value: Any) -> str:
         """Return the text of a value."""
         value = native(value)
-        if type(value) is int:
-            return repr(value) if abs(value) < 2**64 else hex(value)
         if value is None or type(value) in _PLAIN:
             return repr(value)
-        if any(value is outer for outer in self._open):
-            return "<itself>"
-        self._open.append(value)
-        try:
-            return self._text(value)
-        finally:
-            self._open.pop()
-
-    def _text(self, value: Any) -> str:
         if isinstance(value, type):
             return _qualified(value)
         if is_data(value):
@@ -248,11 +227,9 @@ class Describer:
             return self._branch(value, value.tree)
         if isinstance(value, list | tuple | AbstractSet | Mapping):
             return self._collection(value)
-        if isinstance(value, _GENERATORS):
-            return _qualified(type(value))
         if hasattr(value, "get_params"):
             return self._estimator(value)
-        if all(hasattr(value, name) for name in ("dist", "args", "kwds", "ppf")):
+        if hasattr(value, "ppf"):
             return self._distribution(value)
         if isinstance(value, np.ufunc):  # without a qualified name before NumPy 2.2
             return f"ufunc {value.__name__}"
@@ -305,56 +282,39 @@ class Describer:
         return f"{name}({', '.join(parts)})"
 
     def _function(self, function: Any) -> str:
-        """Describe a function by its name; a local one also by its closure."""
+        """Describe a function by its name."""
         name = _qualified(function)
-        if name.endswith("<lambda>"):
-            return self._not_verifiable(name)
-        values = []
-        for cell in function.__closure__ or () if "<locals>" in name else ():
-            with contextlib.suppress(ValueError):  # the variable has no value yet
-                values.append(cell.cell_contents)
-        return self._call(name, values) if values else name
+        # Functions with closures have the same name, whatever they contain.
+        has_closure = "<locals>" in name and getattr(function, "__closure__", None)
+        is_named = not has_closure and not name.endswith("<lambda>")
+        return name if is_named else self.not_comparable(name)
 
     def _estimator(self, estimator: Any) -> str:
-        whole = self._whole
-        self._whole = whole or keeps_more_than_parameters(estimator)
-        try:
-            if self._whole:
-                return self._object(estimator)
-            return self._call(_qualified(type(estimator)), (), _parameters(estimator))
-        finally:
-            self._whole = whole
+        name = _qualified(type(estimator))
+        if keeps_more_than_parameters(estimator):
+            return self.not_comparable(name)
+        return self._call(name, (), _parameters(estimator))
 
     def _distribution(self, frozen: Any) -> str:
-        dist = frozen.dist
-        known = type(dist).__module__.startswith("scipy.stats")
-        # Some distributions contain data, such as rv_histogram.
-        known = known and type(dist).__name__.endswith("_gen")
-        name = dist.name if known else self._object(dist)
-        return self._call(name, frozen.args, frozen.kwds)
+        kind = type(getattr(frozen, "dist", None))
+        # Other distributions may contain data, such as rv_histogram.
+        if kind.__module__.startswith("scipy.stats") and kind.__name__[-4:] == "_gen":
+            return self._call(frozen.dist.name, frozen.args, frozen.kwds)
+        return self.not_comparable("a distribution")
 
     def _object(self, value: Any) -> str:
-        """Describe any other object by the contents of its pickle."""
-        kind = type(value)
-        name = _qualified(kind)
+        """Describe any other object by its class and the contents of its pickle."""
+        name = _qualified(type(value))
         try:
             reduced = value.__reduce_ex__(4)
         except Exception:  # it cannot be pickled
-            return self._not_verifiable(name)
+            return self.not_comparable(name)
         if isinstance(reduced, str):
             return f"{name} {reduced}"
-        function, arguments, *rest = reduced
-        # The class itself comes first among the arguments of copyreg.__newobj__.
-        values = [argument for argument in arguments if argument is not kind]
-        if function is not kind and function.__name__ != "__newobj__":
-            values.insert(0, function)
-        state, *items = rest or [None]
-        values += [list(more) for more in items if isinstance(more, Iterator)]
-        if not (isinstance(state, dict) and all(isinstance(key, str) for key in state)):
-            return self._call(name, values if state is None else [*values, state])
-        # Attributes that are None in one release may be missing in another.
-        names = {n for n in state.keys() - _NOT_OF_A_STATE if state[n] is not None}
-        return self._call(name, values, {n: state[n] for n in names})
+        # The class itself is among the arguments of copyreg.__newobj__.
+        values = [argument for argument in reduced[1] if argument is not type(value)]
+        state = [list(x) if isinstance(x, Iterator) else x for x in reduced[2:]]
+        return self._call(name, values + [part for part in state if part is not None])
 
 
 # -- data -------------------------------------------------------------------------

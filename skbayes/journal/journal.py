@@ -20,7 +20,6 @@ import numpy as np
 from skbayes.journal.json_space import (
     from_record,
     pack_split,
-    to_outline,
     to_record,
     unpack_split,
 )
@@ -181,10 +180,8 @@ class Content:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Content:
         """Read a journal, also during its search; ValueError if it is damaged."""
-        rows, fault = Store.read(path)
+        rows = Store.read(path)
         with guarded(path):
-            if fault:
-                raise ValueError(fault)
             return cls.of(rows)
 
     @property
@@ -231,7 +228,7 @@ class Journal(NullJournal):
             n_points=int(default_n_points if n_points is None else n_points),
             splits=[(pack_split(train), pack_split(test)) for train, test in splits],
             identity=identity,
-            metadata={**(metadata or {}), "space": to_outline(space)},
+            metadata=dict(metadata or {}),
         )
         self._space = space
         self._store = Store(path)

@@ -1,19 +1,8 @@
-"""Configurations, search spaces and splits as plain JSON; no object is created.
+"""Configurations and splits as plain JSON; no object is created.
 
 A record maps the name of each hyper-parameter to its value, or to a dict with a short
 `text` if the value is not plain. The row of the configuration, its encoded positions
 with None in inactive columns, determines which object of the search space is meant.
-
-An outline is a list of entries. Each entry is a dict with the `name` of the
-hyper-parameter and a `kind`:
-
-- "Real" and "Integer" with `low`, `high` and `prior`;
-- "Ordinal" with `values` and `scale`, and "Categorical" with `values`, as in a record;
-- "Choice" with `values` and, for each value, the outline that it `opens`. A choice
-  without a name is the choice among the dicts of a list.
-
-Constraints are omitted. A space that is read again is therefore suitable for axes and
-models of a journal's trials, but not for proposals.
 
 A split is a compressed text.
 """
@@ -23,35 +12,21 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from skbayes.space import (
-    Categorical,
-    Choice,
-    Dimension,
-    Distribution,
-    Integer,
-    Ordinal,
-    Real,
-    Space,
-)
+from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import is_number
-from skbayes.space.lists import Progression, same
+from skbayes.space.lists import same
 from skbayes.space.space import Params
 
 # Maximum length of texts that represent objects, and of strings shown in full.
 MAX_TEXT = 120
 
-# Maximum number of values of an Integer on either scale.
-MAX_INTEGERS = 2**43
-
 Record = dict[str, Any]
 EncodedRow = list[float | None]
-Outline = list[dict[str, Any]]
 
 
 # -- records ----------------------------------------------------------------------
@@ -127,82 +102,6 @@ def readable_by(space: Space, name: str, entry: Any) -> Any:
 
 def _is_text(entry: Any) -> bool:
     return isinstance(entry, dict)
-
-
-# -- outlines ---------------------------------------------------------------------
-
-
-def to_outline(space: Space) -> Outline | None:
-    """Return the outline of a space; None if a dimension cannot be described."""
-
-    def branch(tree: Sequence[tuple[int, list]]) -> Outline:
-        outline = []
-        for place, options in tree:
-            column = space.columns[place]
-            entry = {"name": column.name, **_entry_of(column.dimension)}
-            if options:
-                entry |= {"kind": "Choice", "opens": [*map(branch, options)]}
-            outline.append(entry)
-        return outline
-
-    try:
-        return branch(space.tree)
-    except TypeError:
-        return None
-
-
-def _entry_of(dimension: Dimension) -> dict[str, Any]:
-    kind = {"kind": type(dimension).__name__}
-    if isinstance(dimension, Real | Integer):
-        return kind | {n: getattr(dimension, n) for n in ("low", "high", "prior")}
-    if isinstance(dimension, Ordinal | Categorical):
-        scale = {"scale": dimension.scale} if isinstance(dimension, Ordinal) else {}
-        return kind | {"values": list(map(_shown, dimension.values))} | scale
-    low, high = math.nan, math.nan
-    if isinstance(dimension, Progression):
-        low, high = dimension.steps[0], dimension.steps[-1]
-    elif isinstance(dimension, Distribution):
-        low, high = (float(end) for end in dimension.distribution.support())
-    if not -math.inf < low < high < math.inf:
-        raise TypeError(f"{dimension!r} has no outline")
-    # A range with the same bounds, on the more similar scale.
-    whole = math.isfinite(dimension.n_values) and high - low < MAX_INTEGERS
-    return {
-        "kind": "Integer" if whole else "Real",
-        "low": int(low) if whole else low,
-        "high": int(high) if whole else high,
-        "prior": "log-uniform" if low > 0 and dimension.is_log else "uniform",
-    }
-
-
-def from_outline(outline: Any) -> Space:
-    """Return the space of an outline, with texts instead of objects."""
-    try:
-        return Space.from_notation(_notation(outline))
-    except (LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"not the outline of a space: {error!r}") from error
-
-
-def _notation(outline: Outline) -> Any:
-    if len(outline) == 1 and outline[0]["name"] is None:
-        return [_notation(branch) for branch in outline[0]["opens"]]
-    return {entry["name"]: _dimension(entry) for entry in outline}
-
-
-def _dimension(entry: dict[str, Any]) -> Any:
-    kind = entry["kind"]
-    if kind in ("Real", "Integer"):
-        cls = Real if kind == "Real" else Integer
-        return cls(entry["low"], entry["high"], entry["prior"])
-    values = [readable(value) for value in entry["values"]]
-    if kind == "Choice":
-        opened = map(_notation, entry["opens"])
-        return Choice(list(zip(values, opened, strict=True)))
-    ordered = kind == "Ordinal"
-    listed = Ordinal(values, entry["scale"]) if ordered else Categorical(values)
-    if listed.repeated:
-        raise ValueError(f"two options have the same text: {listed.repeated[0]!r}")
-    return listed
 
 
 # -- splits -----------------------------------------------------------------------

@@ -52,9 +52,8 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
 
         ``history.attrs`` contains metadata of the search: its `seed`, `n_points`,
         `n_splits`, class (`search`) and some `settings`. It also contains `scoring`,
-        `target_metric` and `objectives`, if they have names. The `space` has the format
-        of ``skbayes.journal.json_space``, or is None if it has no such format. The
-        `identity` contains the descriptions that a later run is compared with.
+        `target_metric` and `objectives`, if they have names. The `identity` contains
+        the descriptions that a later run is compared with.
 
     Raises
     ------

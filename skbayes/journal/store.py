@@ -24,7 +24,7 @@ from typing import Any
 from skbayes.utils.file_lock import file_lock, is_busy
 
 # Values in the header of the file: "skby", and the version of the content.
-APPLICATION_ID, FORMAT = 0x736B6279, 12
+APPLICATION_ID, FORMAT = 0x736B6279, 13
 
 SCHEMA = (
     "CREATE TABLE journal (place INTEGER PRIMARY KEY, kind TEXT, content TEXT, "
@@ -59,9 +59,7 @@ class Store:
             with guarded(self.path):
                 self._connection = connect(self.path, PATIENCE)
                 undo.callback(self._connection.close)
-                self.rows, fault = _read(self._connection, self.path)
-                if fault:
-                    raise _damaged(self.path, fault)
+                self.rows = _read(self._connection, self.path)
                 # This fails if the file is read-only.
                 for statement in ("BEGIN", f"PRAGMA user_version={FORMAT}", "ROLLBACK"):
                     self._connection.execute(statement)
@@ -71,18 +69,18 @@ class Store:
         self._n_rows, self._synced = len(self.rows), time.monotonic()
 
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> tuple[list[TextRow], str]:
-        """Return the undamaged rows of any store, and its first fault, or ""."""
+    def read(path: str | os.PathLike[str]) -> list[TextRow]:
+        """Return the rows of any store, also while another process writes to it."""
         path = _resolved(path)
         if not os.path.exists(path):
             raise FileNotFoundError(f"journal: there is no file {path!r}.")
         with guarded(path), contextlib.closing(connect(path, PATIENCE)) as connection:
             connection.execute("PRAGMA query_only=ON")
             connection.execute("BEGIN")
-            rows, fault = _read(connection, path)
-        if not rows and not fault:
+            rows = _read(connection, path)
+        if not rows:
             raise _foreign(path)
-        return rows, fault
+        return rows
 
     def append(self, *rows: TextRow) -> None:
         """Add rows in one transaction, one thread at a time.
@@ -142,14 +140,14 @@ def _is_empty(connection: sqlite3.Connection, path: str) -> bool:
     return _value(connection, "page_count") == os.path.getsize(path) == 0
 
 
-def _read(connection: sqlite3.Connection, path: str) -> tuple[list[TextRow], str]:
-    """Return the undamaged rows of a database, and its first fault, or "".
+def _read(connection: sqlite3.Connection, path: str) -> list[TextRow]:
+    """Return the rows of a database.
 
-    A ValueError names a database that is not a journal of this format.
+    A ValueError names a database that is not a journal of this format, or its damage.
     """
     rows: list[TextRow] = []
     if _is_empty(connection, path):
-        return rows, ""
+        return rows
     if _value(connection, "application_id") != APPLICATION_ID:
         raise _foreign(path)
     version = _value(connection, "user_version")
@@ -161,23 +159,22 @@ def _read(connection: sqlite3.Connection, path: str) -> tuple[list[TextRow], str
         )
     # A copy of a file with a write-ahead log would not be complete.
     if _value(connection, "journal_mode") != "delete":
-        return rows, "skbayes does not write such a header"
+        raise ValueError("skbayes does not write such a header")
     # Views, triggers and expressions in a file are never evaluated.
     schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     if schema != [("table", "journal", SCHEMA)]:
-        return rows, "it has other tables than a journal"
-    try:
-        stored = connection.execute("SELECT * FROM journal ORDER BY place")
-        for place, kind, content, expected in stored:
-            if place != len(rows):
-                return rows, f"row {len(rows)} is missing"
-            if checksum(place, kind, content) != expected:
-                return rows, f"row {place} ({kind!s:.9}) does not match its checksum"
-            rows.append((kind, content))
-        verdict = _value(connection, "quick_check(1)")
-    except (sqlite3.DatabaseError, ValueError) as error:
-        return rows, str(error)
-    return rows, "" if verdict == "ok" else verdict
+        raise ValueError("it has other tables than a journal")
+    stored = connection.execute("SELECT * FROM journal ORDER BY place")
+    for place, kind, content, expected in stored:
+        if place != len(rows):
+            raise ValueError(f"row {len(rows)} is missing")
+        if checksum(place, kind, content) != expected:
+            raise ValueError(f"row {place} ({kind!s:.9}) does not match its checksum")
+        rows.append((kind, content))
+    verdict = _value(connection, "quick_check(1)")
+    if verdict != "ok":
+        raise ValueError(verdict)
+    return rows
 
 
 def _resolved(path: str | os.PathLike[str]) -> str:
@@ -243,9 +240,8 @@ def _foreign(path: str) -> ValueError:
 
 def _damaged(path: str, fault: object) -> ValueError:
     return ValueError(
-        f"journal: {path!r} is damaged: {fault}. It was not changed; use another file "
-        "name, or restore a copy. To save its undamaged trials, run "
-        "`python -m skbayes.journal check FILE --save NEW`."
+        f"journal: {path!r} is damaged: {fault}. It was not changed; restore a copy, "
+        "or use another file name."
     )
 
 

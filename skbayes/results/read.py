@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes.journal.journal import Content
-from skbayes.journal.json_space import adapt_record, from_outline, readable
+from skbayes.journal.json_space import adapt_record, readable
 from skbayes.results.record import SearchRecord, make_record
 from skbayes.results.warm_start import fitted_params_of, own_params
 from skbayes.space import Space
@@ -56,8 +56,8 @@ def read_record(
     metric : str or None, default=None
         Name of the metric. By default, the metric that guided the search.
     search_spaces : dict, list of dict, Space or None, default=None
-        Search space, in any notation. By default, the space of the search or of its
-        journal; a history has none.
+        Search space, in any notation. By default, the space of a fitted search; a
+        journal and a history have none.
     name : str or None, default=None
         Name of the search. By default, the name of its class or of its journal.
 
@@ -277,30 +277,7 @@ def _arguments_of_journal(
         "n_points": metadata.get("n_points"),
         "directions": {n: 1 if d == "max" else -1 for n, d in objectives.items()},
         "settings": metadata.get("settings", {}),
-        "space": _space_of_journal(metadata, trials),
     }
-
-
-def _space_of_journal(metadata: Mapping[str, Any], trials: list[Trial]) -> Space | None:
-    """Return the search space, if the journal has it and all of it can be decoded."""
-    outline = metadata.get("space")
-    if outline is None:
-        return None
-    if metadata.get("chooses_train_size"):
-        outline = _without_entry(outline, "train_size")
-    try:
-        space = from_outline(outline)
-        space.encode([trial.params for trial in trials])
-    except (TypeError, ValueError):
-        return None
-    return space
-
-
-def _without_entry(outline: list, name: str) -> list:
-    if len(outline) == 1 and outline[0]["name"] is None:
-        opens = [_without_entry(branch, name) for branch in outline[0]["opens"]]
-        return [{**outline[0], "opens": opens}]
-    return [entry for entry in outline if entry["name"] != name]
 
 
 def _without_size(
@@ -320,14 +297,11 @@ def _from_frame(frame: Any) -> Arguments:
             f"{'it has no ' + repr(missing[0]) if missing else 'its attrs are lost'}."
         )
     trials, running = [], []
-    outline = frame.attrs.get("space") or []
-    everywhere = {f"param_{entry['name']}" for entry in outline}
     for row in frame.to_dict("records"):
-        # Missing values are NaN, as is None among numbers or texts.
         params = {
-            name.removeprefix("param_"): native(value) if value == value else None
+            name.removeprefix("param_"): native(value)
             for name, value in row.items()
-            if name.startswith("param_") and (value == value or name in everywhere)
+            if name.startswith("param_") and value == value
         }
         params = _without_size(params, frame.attrs)
         started = row["started"].timestamp()

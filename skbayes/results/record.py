@@ -116,8 +116,7 @@ class SearchRecord:
     running : list of RunningTrial
         Trials that have started and not finished.
     space : Space or None
-        Search space; None if unknown. The space of a journal contains texts instead of
-        objects.
+        Search space; None if unknown.
     metric : str
         Metric of `score`; "score" if it has no name.
     name : str

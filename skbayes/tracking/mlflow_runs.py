@@ -54,8 +54,8 @@ def log_to_mlflow(
         journal (the search can still be running), or the output of
         :func:`skbayes.load_history`.
     search_spaces : dict, list of dicts, Space or None, default=None
-        Search space. By default, the space stored in the journal. With a space, values
-        that the journal stores only as text are logged as the values themselves.
+        Search space of a journal. With it, values that the journal stores only as text
+        are logged as the values themselves.
     refresh : float or None, default=None
         Interval in seconds between two reads of the journal of a running search. The
         function returns when the search ends. By default, the journal is read once.

@@ -44,7 +44,8 @@ def export_to_optuna(
     storage : str, optuna.storages.BaseStorage or None, default=None
         Storage of the study, such as ``"sqlite:///studies.db"``. By default, in memory.
     search_spaces : dict, list of dicts, Space or None, default=None
-        Search space. By default, the space of the search or of the journal.
+        Search space. By default, the space of a fitted search; of a journal, the values
+        of its trials.
 
     Returns
     -------
@@ -102,7 +103,10 @@ def export_to_optuna(
     ranges = _distributions(optuna, record)
     for place, trial in enumerate(record.trials):
         if trial.number not in known:
-            study.add_trial(_frozen(optuna, trial, record, place, ranges))
+            try:
+                study.add_trial(_frozen(optuna, trial, record, place, ranges))
+            except ValueError as error:  # other options than those in the study
+                raise ValueError(f"{error} Pass search_spaces.") from error
     return study
 
 

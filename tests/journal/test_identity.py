@@ -6,7 +6,6 @@ import functools
 import json
 import os
 import pickle
-import random
 import subprocess
 import sys
 import warnings
@@ -110,7 +109,6 @@ DIFFERENT = {
     "collections": [[1, 2], (1, 2), [2, 1], [[1], 2], {1, 2}, {1: 2}, {2: 1}, [], ()],
     "classes": [SVC, LogisticRegression, Color, Color.RED, Color.BLUE, int],
     "functions": [double, halve, np.log1p, np.exp, np.mean, len, "a".join, "b".join],
-    "local functions": [scaled_by(2), scaled_by(3)],
     "partials": [
         functools.partial(f1_score, average="micro"),
         functools.partial(f1_score, average="macro"),
@@ -132,11 +130,6 @@ DIFFERENT = {
         make_pipeline(SVC()),
         KMeans(init=X[:8]),
         KMeans(init=X[8:16]),
-        FrozenEstimator(SVC()),
-        FrozenEstimator(SVC().fit(X, Y)),
-        FrozenEstimator(SVC().fit(X, 1 - Y)),
-        FrozenEstimator(RandomForestClassifier(2, random_state=0).fit(X, Y)),
-        FrozenEstimator(RandomForestClassifier(2, random_state=1).fit(X, Y)),
     ],
     "scorers": [
         "f1",
@@ -161,11 +154,9 @@ DIFFERENT = {
         stats.norm(loc=0, scale=1),
         stats.loguniform(1e-3, 1),
         stats.uniform(1e-3, 1),
-        stats.rv_histogram(np.histogram(X[:, 0])),
-        stats.rv_histogram(np.histogram(X[:, 1])),
     ],
     "objects": [Thing(), Thing(a=1), Thing(a=2), Slotted(1), Slotted(2), RBF(), RBF(2)],
-    "generators": [np.random.RandomState(0), np.random.default_rng(0), random.Random()],
+    "generators": [np.random.RandomState(0), np.random.RandomState(1)],
 }
 
 
@@ -175,8 +166,7 @@ def test_what_differs_has_another_text_and_a_copy_the_same(group):
     assert len(set(texts)) == len(texts)
     for value, text in zip(DIFFERENT[group], texts, strict=True):
         assert describe(copy.deepcopy(value)) == text
-        if group != "local functions":
-            assert describe(pickle.loads(pickle.dumps(value))) == text
+        assert describe(pickle.loads(pickle.dumps(value))) == text
         assert "0x" not in text
 
 
@@ -299,23 +289,9 @@ def test_the_form_of_a_sparse_matrix_does_not_matter():
     np.testing.assert_array_equal(shuffled.indices, before)
 
 
-def test_the_state_of_a_generator_does_not_matter():
-    for make in (np.random.RandomState, np.random.default_rng, random.Random):
-        used = make(3)
-        used.random()
-        assert describe(used) == describe(make(4))
-        assert describe(SVC(random_state=used)) == describe(SVC(random_state=make(5)))
-
-
-def test_sharing_does_not_matter_and_cycles_end():
+def test_sharing_does_not_matter():
     pair = (1, [2])
     assert describe([pair, pair]) == describe([(1, [2]), (1, [2])])
-    endless = [1]
-    endless.append(endless)
-    thing = Thing()
-    thing.me = thing
-    assert describe(endless) != describe([1])
-    assert describe(thing) != describe(Thing())
 
 
 def test_how_an_estimator_is_fitted_does_not_matter():
@@ -357,11 +333,14 @@ def test_a_default_of_the_users_own_class_counts(monkeypatch):
         [functools.partial(Unpicklable(), 1)],
         (i for i in range(3)),
         functools.partial(lambda x: x),
+        scaled_by(2),
+        FrozenEstimator(SVC().fit(X, Y)),
+        stats.rv_histogram(np.histogram(X[:, 0])),
     ],
-    ids=["callable", "estimator", "partial", "generator", "lambda"],
+    ids="callable estimator partial generator lambda closure fitted histogram".split(),
 )
-def test_what_has_no_name_or_pickle_warns_once(value):
-    with pytest.warns(UserWarning, match="not verifiable.*in value") as caught:
+def test_what_is_not_comparable_warns_once(value):
+    with pytest.warns(UserWarning, match="not comparable.*in value") as caught:
         describe([value, value])
     assert len(caught) == 1
 
@@ -539,6 +518,10 @@ def test_the_warning_names_the_part():
     a_space = Space.from_notation(SPACES, Unpicklable())
     with pytest.warns(UserWarning, match="Unpicklable in constraint"):
         identity(a_space=a_space)
+    thing = Thing()
+    thing.me = [thing]
+    with pytest.warns(UserWarning, match="contains itself in settings: error_score"):
+        identity(search(error_score=thing))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         identity(a_space=Space.from_notation(SPACES, allowed))

@@ -1,4 +1,4 @@
-"""Configurations and spaces as JSON."""
+"""Configurations as JSON."""
 
 import json
 import math
@@ -13,13 +13,11 @@ from sklearn.svm import SVC
 
 from skbayes.journal.json_space import (
     adapt_record,
-    from_outline,
     from_record,
     readable,
-    to_outline,
     to_record,
 )
-from skbayes.space import Categorical, Choice, Dimension, Integer, Ordinal, Real, Space
+from skbayes.space import Choice, Dimension, Space
 from skbayes.space.candidates import Configuration
 
 
@@ -233,76 +231,3 @@ def test_a_record_is_found_again_in_another_space():
     assert adapt_record(space, recorded(space, {"f": third})[0]) == {"f": (1,)}
     other = Space.from_notation({"f": [(2,), (3,)]})
     assert adapt_record(other, recorded(space, {"f": third})[0]) is None
-
-
-KERNEL = Choice(
-    {
-        "rbf": {"gamma": Real(1e-4, 10.0, "log-uniform")},
-        "poly": [{"degree": [2, 3]}, {"coef0": Real(0.0, 1.0)}],
-        "linear": {},
-    }
-)
-
-SPACES = {
-    "ranges": {"a": Real(0.0, 1.0), "b": Integer(1, 64, "log-uniform")},
-    "lists": {"a": Ordinal([1, 2, 9], "rank"), "b": Categorical([None, "x", 1, True])},
-    "conditions": {"kernel": KERNEL, "C": Real(0.1, 1.0)},
-    "alternatives": [{"a": [1, 2]}, {"a": Real(0.0, 1.0), "b": ["x", "y"]}],
-}
-
-
-def space_again(space):
-    return from_outline(json.loads(json.dumps(to_outline(space))))
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_plain_spaces_come_back(name):
-    space = Space.from_notation(SPACES[name])
-    again = space_again(space)
-    assert repr(again) == repr(space)
-    assert again.tree == space.tree
-    assert again.n_configurations == space.n_configurations
-    U = np.random.default_rng(0).random((50, space.n_columns))
-    params = space.decode(space.from_uniform(U))
-    np.testing.assert_array_equal(again.encode(params), space.encode(params))
-    objects = Space.from_notation({"model": [SVC(C=3), len, "text"]})
-    texts = space_again(objects).columns[0].dimension.values
-    assert texts == ("SVC(C=3)", "len", "text")
-    assert to_outline(Space.from_notation({"a": stats.norm()})) is None
-
-
-@pytest.mark.parametrize(
-    "distribution, expected",
-    [
-        (stats.uniform(1, 4), Real(1.0, 5.0)),
-        (stats.loguniform(1e-3, 1e3), Real(1e-3, 1e3, "log-uniform")),
-        (stats.randint(2, 10), Integer(2, 9)),
-        (range(10**9), Integer(0, 10**9 - 1)),
-        (range(1, 10**6, 3), Integer(1, 999_997, "log-uniform")),
-        (range(0, 2**52, 2**10), Real(0, 2**52 - 2**10)),
-    ],
-)
-def test_distributions_with_bounds_become_ranges(distribution, expected):
-    again = space_again(Space.from_notation({"a": distribution}))
-    dimension = again.columns[0].dimension
-    assert type(dimension) is type(expected)
-    assert dimension.prior == expected.prior
-    np.testing.assert_allclose(
-        [dimension.low, dimension.high], [expected.low, expected.high]
-    )
-
-
-@pytest.mark.parametrize(
-    "outline",
-    [
-        None,
-        3,
-        [3],
-        [{"kind": "Real"}],
-        [{"name": "a", "kind": "Real", "low": 2, "high": 1, "prior": "uniform"}],
-        [{"name": "a", "kind": "Categorical", "values": [{"text": "f"}] * 2}],
-    ],
-)
-def test_what_is_no_outline(outline):
-    with pytest.raises(ValueError):
-        from_outline(outline)

@@ -21,7 +21,6 @@ from journal_samples import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes.journal.json_space import to_outline
 from skbayes.journal.reader import load_history, read_trials
 from skbayes.space import Space
 from skbayes.trial.records import FoldResult
@@ -60,7 +59,6 @@ def test_a_finished_search(path):
         "n_points": 2,
         "n_splits": 2,
         "identity": IDENTITY,
-        "space": to_outline(SPACE),
         **METADATA,
     }
 

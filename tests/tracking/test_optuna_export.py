@@ -47,16 +47,17 @@ def test_ranges_are_those_of_the_space():
     assert found["max_depth"] == choices
 
 
-@pytest.mark.parametrize("space", [None, SPACE])
-def test_a_journal_is_exported_while_it_grows(tmp_path, space):
-    path = tmp_path / "a.journal"
-    storage = optuna.storages.InMemoryStorage()
-    export = {"study_name": "a", "storage": storage, "search_spaces": space}
+def test_a_journal_is_exported_while_it_grows(tmp_path):
+    path, storage = tmp_path / "a.journal", f"sqlite:///{tmp_path}/studies.db"
+    export = {"study_name": "a", "storage": storage, "search_spaces": SPACE}
     with open_journal(path) as journal:
-        record(journal, range(3))
+        record(journal, range(1))
         export_to_optuna(path, **export)
-        record(journal, range(3, 5))
+        export_to_optuna(path, study_name="b", storage=storage)
+        record(journal, range(1, 5))
         export_to_optuna(path, **export)
+        with pytest.raises(ValueError, match="dynamic value space. Pass search_spaces"):
+            export_to_optuna(path, study_name="b", storage=storage)
     study = optuna.load_study(study_name="a", storage=storage)
     assert [t.user_attrs["skbayes_trial"] for t in study.trials] == list(range(5))
     assert study.best_value == 0.4
