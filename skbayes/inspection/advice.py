@@ -40,7 +40,7 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 
     Parameters
     ----------
-    source : estimator, History, dict, DataFrame, str or os.PathLike
+    source : estimator, History, dict, str or os.PathLike
         Fitted search of skbayes or scikit-learn, or any other source that
         :func:`skbayes.inspection.read_record` reads, such as a journal.
     search_spaces : dict, list of dict, Space or None, default=None

@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord, Source
+from skbayes.results.record import AnySource, SearchRecord
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.optional import import_optional
 
@@ -91,7 +91,7 @@ class _Display:
     @classmethod
     def from_search(
         cls,
-        search: Source,
+        search: AnySource,
         *,
         metric: str | None = None,
         ax: Any = None,
@@ -101,10 +101,10 @@ class _Display:
 
         Parameters
         ----------
-        search : estimator, History, DataFrame, str, os.PathLike or SearchRecord
+        search : estimator, History, str, os.PathLike or SearchRecord
             Fitted search of skbayes or scikit-learn, its ``trials_``, the path of its
             journal (the search can still be running), or the output of
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`.
+            :func:`skbayes.inspection.read_record`.
         metric : str or None, default=None
             Name of the metric to plot. By default, the metric that guided the search.
         ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None
@@ -138,9 +138,9 @@ class _Display:
 
         Parameters
         ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
+        history : History, str, os.PathLike or SearchRecord
             ``trials_`` of a search, the path of its journal, or the output of
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`.
+            :func:`skbayes.inspection.read_record`.
         *args : tuple
             Arguments of :meth:`from_search`.
         **options : dict

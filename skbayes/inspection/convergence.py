@@ -11,7 +11,7 @@ from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_axes, select_trials
 from skbayes.inspection.scales import plain
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord, Source
+from skbayes.results.record import AnySource, SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 # Identify the lines of searches that are already in the plot.
@@ -98,7 +98,7 @@ class ConvergenceDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Source,
+        search: AnySource,
         *,
         metric: str | None = None,
         by: str = "trials",

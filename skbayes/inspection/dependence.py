@@ -154,7 +154,7 @@ def _trials(
         # The optimizer of the search has the size of the training set as an additional
         # hyper-parameter of the trials.
         space, highest = source.optimizer_.space, np.ones(len(record), dtype=bool)
-        trials, *_ = source._trials_with_sizes(source, space)
+        trials, _ = source._trials_with_sizes(source, space)
         proposed = {trial.number: trial.params for trial in trials}
         params = [proposed[number] for number in record.number]
     # Scores on smaller shares of the training rows are not comparable.

@@ -33,7 +33,7 @@ from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.dependence import column_labels, space_of_values
 from skbayes.inspection.scales import name_label
 from skbayes.results.read import read_record
-from skbayes.results.record import Source
+from skbayes.results.record import AnySource
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.autologging import without_autologging
@@ -177,11 +177,11 @@ def importance(
 
     Parameters
     ----------
-    source : estimator, History, dict, LookupTable, data frame or path
+    source : estimator, History, dict, LookupTable or path
         Fitted search of skbayes or scikit-learn, its ``cv_results_``, its ``trials_``
         or another :class:`skbayes.trial.History`, or a
-        :class:`skbayes.benchmark.LookupTable`. Also a journal, given by its path or by
-        the output of :func:`skbayes.load_history`; the search can still be running.
+        :class:`skbayes.benchmark.LookupTable`. Also the path of a journal; the search
+        can still be running.
     space : dict, list of dicts or Space, default=None
         Search space, in any notation of :meth:`skbayes.space.Space.from_notation`. By
         default, the space of the search; if it is unknown, the values that occur.
@@ -362,7 +362,7 @@ class ImportanceDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Source,
+        search: AnySource,
         *,
         search_spaces: Any = None,
         metric: str | None = None,

@@ -17,7 +17,7 @@ from skbayes.inspection.scales import (
     score_label,
 )
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord, Source
+from skbayes.results.record import AnySource, SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 # Height of lines below the axis of a hyper-parameter that their trials do not have.
@@ -118,7 +118,7 @@ class ParallelCoordinatesDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Source,
+        search: AnySource,
         *,
         params: Sequence[str] | None = None,
         metric: str | None = None,

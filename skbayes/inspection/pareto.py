@@ -18,7 +18,7 @@ from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.scales import plain
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord, Source
+from skbayes.results.record import AnySource, SearchRecord
 
 # Number of fronts in the plot of their evolution.
 N_FRONTS = 4
@@ -124,7 +124,7 @@ class ParetoDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Source,
+        search: AnySource,
         *,
         objectives: Mapping[str, str] | None = None,
         ax: Any = None,

@@ -24,7 +24,7 @@ from skbayes.inspection.scales import (
     score_name,
     turn_if_crowded,
 )
-from skbayes.results.record import Source
+from skbayes.results.record import AnySource
 from skbayes.space.dimensions import FloatArray
 
 # Half-width of the bands in standard deviations.
@@ -138,7 +138,7 @@ class PartialDependenceDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Source,
+        search: AnySource,
         params: Sequence[str | tuple[str, str]] | None = None,
         *,
         search_spaces: Any = None,

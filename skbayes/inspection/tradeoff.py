@@ -11,7 +11,7 @@ from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.scales import plain, score_name
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord, Source
+from skbayes.results.record import AnySource, SearchRecord
 from skbayes.space.dimensions import FloatArray, is_number
 
 # Trials that are the best for a smaller share of the tradeoffs are not labeled.
@@ -153,7 +153,7 @@ class TradeoffDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Source,
+        search: AnySource,
         *,
         metric: str | None = None,
         cost: str | None = None,

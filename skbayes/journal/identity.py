@@ -153,7 +153,8 @@ def _knowledge(source: Any) -> Any:
     study = study_of(source)
     if study is not None:
         # A study that is loaded again is a different object.
-        return results_of_study(study)
+        sign, results = results_of_study(study)
+        return sign, [(params, score, state) for params, score, _, state in results]
     results = getattr(source, "cv_results_", source)
     if not isinstance(results, Mapping):
         return results

@@ -19,7 +19,7 @@ import numpy as np
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import is_number
-from skbayes.space.lists import same
+from skbayes.space.lists import distinct, same
 from skbayes.space.space import Params
 
 # Maximum length of texts that represent objects, and of strings shown in full.
@@ -73,15 +73,12 @@ def from_record(space: Space, record: Record, row: EncodedRow) -> Params:
     raise ValueError(f"not a record of this space: {record!r}")
 
 
-def adapt_record(space: Space, record: Record) -> Params | None:
-    """Return the configuration of any space that equals a record, or None."""
-    params = {name: readable_by(space, name, record[name]) for name in record}
-    if any(_is_text(e) and params[n] is e["text"] for n, e in record.items()):
-        return None
-    try:
-        return space.canonicalize(params)
-    except ValueError:
-        return None
+def adapt_record(space: Space, record: Record) -> Params:
+    """Return a record in which texts are replaced by the objects of a space.
+
+    Texts of several objects, or of none, remain dicts, which are outside of a space.
+    """
+    return {name: _object_of(space, name, entry) for name, entry in record.items()}
 
 
 def readable(entry: Any) -> Any:
@@ -89,15 +86,11 @@ def readable(entry: Any) -> Any:
     return entry["text"] if _is_text(entry) else entry
 
 
-def readable_by(space: Space, name: str, entry: Any) -> Any:
-    """Return the value of one entry of a record in any space, or a text."""
-    found: list[Any] = []
-    for column in space.columns if _is_text(entry) else []:
-        if column.name == name:
-            for value in getattr(column.dimension, "values", ()):
-                if _short_text(value) == entry["text"]:
-                    found += [] if any(same(value, x) for x in found) else [value]
-    return found[0] if len(found) == 1 else readable(entry)
+def _object_of(space: Space, name: str, entry: Any) -> Any:
+    columns = [c for c in space.columns if c.name == name and _is_text(entry)]
+    values = [v for c in columns for v in getattr(c.dimension, "values", ())]
+    objects = distinct(v for v in values if _short_text(v) == entry["text"])
+    return objects[0] if len(objects) == 1 else entry
 
 
 def _is_text(entry: Any) -> bool:

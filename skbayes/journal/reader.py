@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skbayes.journal.journal import Content
-from skbayes.journal.json_space import adapt_record, readable
+from skbayes.journal.json_space import readable
 from skbayes.journal.store import guarded, is_held
-from skbayes.space import Space
 from skbayes.space.dimensions import is_number
 from skbayes.trial.records import Fidelity, Trial
 
@@ -122,17 +121,6 @@ def _looks(path: str | os.PathLike[str], seconds: float) -> Iterator[bool]:
         yield True
         time.sleep(seconds)
     yield False
-
-
-def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial], int]:
-    """Read the finished trials that belong to any space, and count the others."""
-    found: list[Trial] = []
-    content = Content.read(path)
-    with guarded(path):
-        for number, result in content.results.items():
-            params = adapt_record(space, content.proposals[number].params)
-            found += [] if params is None else [result.trial_of(params)]
-    return found, len(content.results) - len(found)
 
 
 # -- rows of the data frame -------------------------------------------------------

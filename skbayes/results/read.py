@@ -1,4 +1,4 @@
-"""Readers of searches, histories, journals and `cv_results_` as records."""
+"""Reader of the trials of a search, and their view as a record."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,27 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes.journal.journal import Content
 from skbayes.journal.json_space import adapt_record, readable
-from skbayes.results.record import SearchRecord, make_record
-from skbayes.results.warm_start import fitted_params_of, own_params
+from skbayes.results.record import SearchRecord, Source, make_record
+from skbayes.results.scores import metrics_of
 from skbayes.space import Space
-from skbayes.space.dimensions import native
 from skbayes.trial.objectives import Objectives
-from skbayes.trial.records import (
-    Fidelity,
-    FoldResult,
-    FoldStatus,
-    History,
-    Trial,
-    TrialState,
-)
-
-# Arguments of `make_record`: trials, and the source's information about their search.
-Arguments = dict[str, Any]
+from skbayes.trial.records import Fidelity, FoldResult, History, Trial, TrialState
+from skbayes.utils.did_you_mean import naming
+from skbayes.utils.optuna_study import results_of_study, study_of
 
 # Parameters and results of a search that its plots use.
 _SETTINGS = ("tradeoff", "cost", "score_range", "train_fractions_")
 
 _TEST = re.compile(r"split(\d+)_test_(.*)")
+
+# Number of digits by which numbers are compared: np.logspace(-5, 0, 6) begins with
+# 9.999999999999999e-06 on some machines.
+_DIGITS = 12
 
 
 def read_record(
@@ -48,16 +44,16 @@ def read_record(
 
     Parameters
     ----------
-    source : estimator, History, dict, DataFrame, str or os.PathLike
+    source : estimator, History, dict, study, str or os.PathLike
         Fitted search of skbayes or scikit-learn, its ``trials_`` or ``cv_results_``,
-        the path of its journal (the search can still be running), or the output of
-        :func:`skbayes.load_history`. A :class:`SearchRecord` is returned as is, with
-        `name` if it is given.
+        the path of its journal (the search can still be running), or an Optuna study
+        with one objective. A :class:`SearchRecord` is returned as is, with `name` if it
+        is given.
     metric : str or None, default=None
         Name of the metric. By default, the metric that guided the search.
     search_spaces : dict, list of dict, Space or None, default=None
-        Search space, in any notation. By default, the space of a fitted search; a
-        journal and a history have none.
+        Search space, in any notation. By default, the space of a fitted search; other
+        sources have none.
     name : str or None, default=None
         Name of the search. By default, the name of its class or of its journal.
 
@@ -95,51 +91,82 @@ def read_record(
             )
         return source if name is None else dataclasses.replace(source, name=name)
     space = None if search_spaces is None else Space.from_notation(search_spaces)
-    found = _arguments_of(source, space)
+    with naming("source"):
+        read = read_trials(source, space)
     if space is not None:
-        found["trials"] = [_of_space(space, trial) for trial in found["trials"]]
-        found["space"] = space
+        trials = [_of_space(space, trial) for trial in read.trials]
+        read = dataclasses.replace(read, trials=trials)
     if name is not None:
-        found["name"] = name
-    return make_record(metric=metric, **found)
+        read = dataclasses.replace(read, name=name)
+    return make_record(read, metric)
 
 
-def _arguments_of(source: Any, space: Space | None) -> Arguments:
-    """Read the trials of any source, and its information about their search."""
+def read_trials(
+    source: Any, space: Space | None = None, metric: str | None = None
+) -> Source:
+    """Read the trials of any source, and what it contains about their search.
+
+    The values of a journal that `space` does not have remain dicts with a text; without
+    a space, all values are readable. `metric` selects a metric of ``cv_results_``.
+    """
     if isinstance(source, str | os.PathLike):
-        return _from_journal(source, space)
+        return _of_journal(source, space)
     if isinstance(source, History):
-        return {"trials": list(source)}
+        return Source(list(source), space)
+    study = study_of(source)
+    if study is not None:
+        return _of_study(study, space)
     if isinstance(source, Mapping) and "params" in source:
-        return {"trials": _trials_of_results(source, None)}
-    if isinstance(getattr(source, "attrs", None), Mapping):
-        return _from_frame(source)
-    if hasattr(source, "cv_results_") or hasattr(source, "get_params"):
-        return _from_search(source)
+        return _of_results(source, space, metric)
+    fits = hasattr(source, "cv_results_") or hasattr(source, "fit")
+    if fits and not isinstance(source, type):
+        return _of_search(source, space, metric)
+    columns = getattr(source, "columns", ())
+    hint = " Pass frame.to_dict('list')." if "params" in columns else ""
     raise TypeError(
-        "source must be a fitted search, its trials_ or cv_results_, the path of "
-        f"its journal or the output of load_history, got {type(source).__name__}."
+        "expected a fitted search, its trials_ or cv_results_ (a dict), the path of "
+        f"its journal, or an Optuna study, got {type(source).__name__}.{hint}"
     )
+
+
+def params_of_space(
+    space: Space, params: Any, fitted: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return a configuration of `space`, or raise a ValueError.
+
+    It includes those `fitted` parameters that are dimensions of the space.
+    """
+    if fitted:
+        names = space.parameter_names
+        proposed = {k: v for k, v in params.items() if k in names or k not in fitted}
+        params = proposed | {k: v for k, v in fitted.items() if k in names}
+    try:
+        return space.canonicalize(params)
+    except ValueError:
+        if not isinstance(params, Mapping):
+            raise
+    rounded = {
+        name: float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+        for name, value in params.items()
+    }
+    return space.canonicalize(rounded)
 
 
 def _of_space(space: Space, trial: Trial) -> Trial:
     """Return a trial with the parameters of a space; ValueError if it is outside."""
     try:
-        if trial.fitted_params:
-            params = own_params(space, trial.params, trial.fitted_params)
-            trial = dataclasses.replace(trial, params=params)
-        space.encode([trial.params])
+        params = params_of_space(space, trial.params, trial.fitted_params)
     except ValueError as error:
         raise ValueError(
             f"search_spaces does not have the values of trial {trial.number}: {error}"
         ) from error
-    return trial
+    return dataclasses.replace(trial, params=params)
 
 
 # -- fitted searches ------------------------------------------------------------------
 
 
-def _from_search(search: Any) -> Arguments:
+def _of_search(search: Any, space: Space | None, metric: str | None) -> Source:
     check_is_fitted(search, "cv_results_")
     scoring = getattr(search, "scoring", None)
     directions = {}
@@ -156,68 +183,78 @@ def _from_search(search: Any) -> Arguments:
             signs = map(int, objectives.signs)
             directions = dict(zip(objectives.names, signs, strict=True))
     else:
-        guide = search.refit if isinstance(search.refit, str) else None
-        trials = _trials_of_results(search.cv_results_, guide)
-    return {
-        "trials": trials,
-        "guide": guide,
-        "best": best,
-        "own": own,
-        "directions": directions,
-        "space": _space_of(search, trials),
-        "scoring": scoring if isinstance(scoring, str) else None,
-        "name": type(search).__name__,
-        "method": type(search).__name__,
-        "n_points": getattr(search, "n_points_", None),
-        "settings": {n: getattr(search, n) for n in _SETTINGS if hasattr(search, n)},
-    }
+        refit = getattr(search, "refit", None)
+        guide = metric or (refit if isinstance(refit, str) else None)
+        read = _of_results(search.cv_results_, space, guide)
+        trials, guide = list(read.trials), read.metric
+    return Source(
+        trials,
+        _space_of(search, trials) if space is None else space,
+        guide,
+        best=best,
+        own=own,
+        directions=directions,
+        scoring=scoring if isinstance(scoring, str) else None,
+        name=type(search).__name__,
+        method=type(search).__name__,
+        n_points=getattr(search, "n_points_", None),
+        settings={n: getattr(search, n) for n in _SETTINGS if hasattr(search, n)},
+    )
 
 
 def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
     """Return the space of a search, from its optimizer or from its parameter."""
     written = ("search_spaces_", "search_spaces", "param_grid", "param_distributions")
-    spaces = [getattr(search, name, None) for name in written]
-    for space in [getattr(getattr(search, "optimizer_", None), "space", None), *spaces]:
+    notations = [getattr(search, name, None) for name in written]
+    optimizer = getattr(search, "optimizer_", None)
+    for notation in [getattr(optimizer, "space", None), *notations]:
         try:
-            found = Space.from_notation(space)
-            found.encode([trial.params for trial in trials])
+            space = Space.from_notation(notation)
+            space.encode([trial.params for trial in trials])
         except (TypeError, ValueError):
             continue
-        return found
+        return space
     return None
 
 
-def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[Trial]:
+def _of_results(
+    results: Mapping[str, Any], space: Space | None, metric: str | None
+) -> Source:
+    """Return the trials of `cv_results_` with scores of a metric, or the first one."""
+    metrics = metrics_of(results)
+    if metric is None:
+        metric = next(iter(metrics), None)
+    elif metric not in metrics:
+        raise ValueError(f"there are no scores {metric!r}, only {metrics}.")
     columns = {name: list(results[name]) for name in results if name != "params"}
     sizes = results.get("n_resources", results.get("train_fraction", [1.0]))
     shares = np.asarray(sizes, dtype=float) / np.max(sizes, initial=0.0)
     trials = []
     for number, params in enumerate(results["params"]):
         row = {name: column[number] for name, column in columns.items()}
-        folds = _folds_of_row(row)
-        names = folds[0].test_scores if folds else {}
-        own = metric if metric in names else next(iter(names), "score")
-        score = float(row.get(f"mean_test_{own}", math.nan))
-        fitted = fitted_params_of(row.get("fitted_params"))
+        score = float(row.get(f"mean_test_{metric}", math.nan))
+        extras = _extras_of_row(row)
+        fitted = extras.get("fitted_params", {})
         trial = Trial(
             number,
             {k: v for k, v in params.items() if k not in fitted},
-            folds,
+            _folds_of_row(row),
             score,
             state=TrialState.COMPLETE if math.isfinite(score) else TrialState.FAILED,
-            extras=_extras_of_row(row),
+            extras=extras,
             fidelity=Fidelity(
                 int(row.get("iter", 0)), float(shares[number % len(shares)])
             ),
         )
         trials.append(trial)
-    return trials
+    return Source(trials, space, metric)
 
 
 def _extras_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rounds, their parameters, and the violation, 0 or infinity."""
-    kept, extras = row.get("feasible"), dict[str, Any]()
-    if fitted := fitted_params_of(row.get("fitted_params")):
+    kept, fitted = row.get("feasible"), row.get("fitted_params")
+    extras: dict[str, Any] = {}
+    if isinstance(fitted, Mapping) and fitted:
         extras = {"rounds": int(row["rounds"]), "fitted_params": dict(fitted)}
     if kept is not None and kept == kept:
         extras["violation"] = 0.0 if kept else math.inf
@@ -229,109 +266,51 @@ def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
     score_time = float(row.get("mean_score_time", math.nan))
     scores: dict[int, dict[str, float]] = {}
     for name in sorted(row):
-        if found := _TEST.fullmatch(name):
-            scores.setdefault(int(found[1]), {})[found[2]] = float(row[name])
-    folds = []
-    for _, own in sorted(scores.items()):
-        # A data frame of a journal has the state of a trial.
-        lacks = row.get("state", "failed") != "failed" and all(
-            map(math.isnan, own.values())
-        )
-        status = FoldStatus.SKIPPED if lacks else FoldStatus.FITTED
-        folds.append(FoldResult(own, fit_time, score_time, status=status))
-    return folds
+        if match := _TEST.fullmatch(name):
+            scores.setdefault(int(match[1]), {})[match[2]] = float(row[name])
+    return [FoldResult(scores[i], fit_time, score_time) for i in sorted(scores)]
 
 
-# -- journals and their data frames ---------------------------------------------------
+# -- studies and journals -------------------------------------------------------------
 
 
-def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Arguments:
+def _of_study(study: Any, space: Space | None) -> Source:
+    sign, results = results_of_study(study)
+    trials = [
+        Trial(number, params, (), score, seconds, TrialState(state))
+        for number, (params, score, seconds, state) in enumerate(results)
+    ]
+    return Source(trials, space, None, sign, name="study", is_study=True)
+
+
+def _of_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
     content = Content.read(path)
     metadata = content.metadata
+    objectives = metadata.get("objectives", {})
     trials, running = [], []
-    name = os.path.splitext(os.path.basename(path))[0]
     for proposal in content.proposals:
-        number, record = proposal.number, proposal.params
-        params = None if space is None else adapt_record(space, record)
-        if params is None:
-            params = {name: readable(entry) for name, entry in record.items()}
-        params = _without_size(params, metadata)
+        if space is None:
+            params = {name: readable(entry) for name, entry in proposal.params.items()}
+        else:
+            params = adapt_record(space, proposal.params)
+        # The size of a training set is no parameter of the estimator.
+        has_size = space is not None and "train_size" in space.parameter_names
+        if metadata.get("chooses_train_size") and not has_size:
+            del params["train_size"]
+        number = proposal.number
         if number in content.results:
             trials.append(content.results[number].trial_of(params))
         else:
             running.append((number, params, proposal.asked))
-    return _arguments_of_journal(metadata, trials, running) | {"name": name}
-
-
-def _arguments_of_journal(
-    metadata: Mapping[str, Any], trials: list[Trial], running: list
-) -> Arguments:
-    """Return the trials of a journal, and the metadata that it contains."""
-    objectives = metadata.get("objectives", {})
-    return {
-        "trials": trials,
-        "running": running,
-        "guide": metadata.get("target_metric"),
-        "scoring": metadata.get("scoring"),
-        "method": metadata.get("search", ""),
-        "n_points": metadata.get("n_points"),
-        "directions": {n: 1 if d == "max" else -1 for n, d in objectives.items()},
-        "settings": metadata.get("settings", {}),
-    }
-
-
-def _without_size(
-    params: dict[str, Any], metadata: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Omit the size of a training set, which is no parameter of the estimator."""
-    if not metadata.get("chooses_train_size"):
-        return params
-    return {name: value for name, value in params.items() if name != "train_size"}
-
-
-def _from_frame(frame: Any) -> Arguments:
-    missing = [name for name in ("number", "state", "started") if name not in frame]
-    if missing or "identity" not in frame.attrs:
-        raise TypeError(
-            "source: a data frame must be the output of load_history; "
-            f"{'it has no ' + repr(missing[0]) if missing else 'its attrs are lost'}."
-        )
-    trials, running = [], []
-    for row in frame.to_dict("records"):
-        params = {
-            name.removeprefix("param_"): native(value)
-            for name, value in row.items()
-            if name.startswith("param_") and value == value
-        }
-        params = _without_size(params, frame.attrs)
-        started = row["started"].timestamp()
-        if row["state"] == "unfinished":
-            running.append((int(row["number"]), params, started))
-        else:
-            trials.append(_trial_of_row(row, params, started))
-    return _arguments_of_journal(frame.attrs, trials, running)
-
-
-def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:
-    folds = _folds_of_row(row)
-    n_folds = int(row.get("n_folds", len(folds)))
-    if isinstance(row["error"], str):
-        # The fold that raised the error is not known.
-        first, *others = folds or [FoldResult()]
-        folds = [dataclasses.replace(first, fit_error=row["error"]), *others]
-    return Trial(
-        int(row["number"]),
-        params,
-        folds,
-        float(row["score"]),
-        duration=float(row["duration"]),
-        state=row["state"],
-        fidelity=Fidelity(
-            int(row.get("stage", 0)),
-            float(row.get("train_fraction", 1.0)),
-            int(row.get("subset", 0)),
-            n_folds if n_folds < len(folds) else None,
-        ),
-        started=started,
-        extras=_extras_of_row(row),
+    return Source(
+        trials,
+        space,
+        metadata.get("target_metric"),
+        directions={n: 1 if d == "max" else -1 for n, d in objectives.items()},
+        running=running,
+        scoring=metadata.get("scoring"),
+        name=os.path.splitext(os.path.basename(path))[0],
+        method=metadata.get("search", ""),
+        n_points=metadata.get("n_points"),
+        settings=metadata.get("settings", {}),
     )

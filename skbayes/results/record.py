@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,12 +41,32 @@ class FittedSearch(Protocol):
         """Results with one row per trial."""
 
 
-class Frame(Protocol):
-    """Data frame, for example from pandas."""
+@dataclass(frozen=True)
+class Source:
+    """Trials of a search, and what their source contains about the search.
 
-    @property
-    def columns(self) -> Any:
-        """Names of the columns."""
+    `metric` is the metric of the scores of the trials, and `direction` is -1 if its
+    values are negated, or `directions` for several objectives. `scoring` is the name of
+    a metric called "score". `running` contains numbers, configurations and starts
+    (seconds since 1970). `best` and `own` are the numbers of the chosen trial and of
+    the trial of the estimator's own values. Failures and durations of an Optuna study
+    are learned by a new search.
+    """
+
+    trials: Sequence[Trial]
+    space: Space | None = None
+    metric: str | None = None
+    direction: int = 1
+    directions: Mapping[str, int] = field(default_factory=dict)
+    running: Sequence[tuple[int, dict[str, Any], float]] = ()
+    scoring: str | None = None
+    best: int | None = None
+    own: int | None = None
+    name: str = "search"
+    method: str = ""
+    n_points: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    is_study: bool = False
 
 
 @dataclass(frozen=True)
@@ -302,46 +321,28 @@ def dimensions_by_name(space: Space | None) -> dict[str, list[Dimension]]:
     return found
 
 
-def make_record(
-    trials: Sequence[Trial],
-    metric: str | None = None,
-    *,
-    running: Sequence[tuple[int, dict[str, Any], float]] = (),
-    guide: str | None = None,
-    scoring: str | None = None,
-    best: int | None = None,
-    own: int | None = None,
-    directions: Mapping[str, int] = MappingProxyType({}),
-    **attributes: Any,
-) -> SearchRecord:
-    """Convert trials to arrays, with the scores of one metric.
-
-    `running` are numbers, configurations and starts (seconds since 1970) of running
-    trials. `guide` is the metric that guided the search, and `scoring` the name of a
-    metric called "score". `best` is the number of the chosen trial, and `own` the
-    number of the trial of the estimator's own values. `attributes` are other attributes
-    of the record.
-    """
-    trials = sorted(trials, key=lambda trial: trial.number)
+def make_record(source: Source, metric: str | None = None) -> SearchRecord:
+    """Convert the trials of a source to arrays, with the scores of one metric."""
+    trials = sorted(source.trials, key=lambda trial: trial.number)
 
     def column(name: str, kind: Any = float) -> np.ndarray:
         return np.array([getattr(trial, name) for trial in trials], dtype=kind)
 
     state, own_score = column("state", object), column("score")
     complete = state == "complete"
-    scores = _fitted_scores(trials)
+    scores, guide = _fitted_scores(trials), source.metric
     if list(scores) == ["score"]:
-        guide = scoring or "score"
+        guide = source.scoring or "score"
         scores = {guide: scores["score"]}
     means = {name: _reduced(np.mean, values) for name, values in scores.items()}
     if guide not in means:
         guide = _guide_of(own_score, means, complete)
     chosen = _check_metric(metric, guide, means)
-    direction = directions.get(chosen, 1)
-    if chosen == guide and chosen in means and chosen not in directions:
-        direction = _direction(own_score[complete], means[chosen][complete])
+    direction = source.directions.get(chosen, source.direction)
+    if chosen == guide and chosen in means and chosen not in source.directions:
+        direction *= _direction(own_score[complete], means[chosen][complete])
     started, duration = column("started"), column("duration")
-    begins = [*started[np.isfinite(started)], *(time for *_, time in running)]
+    begins = [*started[np.isfinite(started)], *(time for *_, time in source.running)]
     begin = min(begins, default=0.0)
     has_bounds = any(trial.violation is not None for trial in trials)
     record = SearchRecord(
@@ -363,20 +364,24 @@ def make_record(
         costs=_costs(trials),
         outcomes=_outcomes(trials),
         violation=History(trials).violations if has_bounds else None,
-        running=[RunningTrial(n, p, time - begin) for n, p, time in running],
+        running=[RunningTrial(n, p, time - begin) for n, p, time in source.running],
+        space=source.space,
         metric=chosen,
+        name=source.name,
+        method=source.method,
+        n_points=source.n_points,
         sign=-1 if direction < 0 or chosen.startswith("neg_") else 1,
-        directions=dict(directions),
-        **attributes,
+        directions=dict(source.directions),
+        settings=dict(source.settings),
     )
     places = {int(number): place for place, number in enumerate(record.number)}
-    best = best if chosen == guide else None
-    place = places[best] if best is not None else None
-    if best is None and record.eligible.any():
+    place = None
+    if source.best is not None and chosen == guide:
+        place = places[source.best]
+    elif record.eligible.any():
         place = int(record.order[0])
-    return dataclasses.replace(
-        record, best=place, own=None if own is None else places.get(own)
-    )
+    own = None if source.own is None else places.get(source.own)
+    return dataclasses.replace(record, best=place, own=own)
 
 
 def _fitted_scores(trials: Sequence[Trial]) -> dict[str, list[FloatArray]]:
@@ -447,13 +452,7 @@ def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     return {n: np.array([table.get(n, math.nan) for table in tables]) for n in names}
 
 
-# Sources of the trials of a search.
-Source = (
-    FittedSearch
-    | Frame
-    | History
-    | SearchRecord
-    | Mapping[str, Any]
-    | str
-    | PathLike[str]
+# Everything with the trials of a search that displays read.
+AnySource = (
+    FittedSearch | History | SearchRecord | Mapping[str, Any] | str | PathLike[str]
 )

@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
-import ast
-import contextlib
 import math
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skbayes.journal.reader import read_trials
-from skbayes.results.scores import mean_scores
+from skbayes.results.read import params_of_space, read_trials
+from skbayes.results.record import Source
 from skbayes.space import Space
 from skbayes.trial.plan import Plan
-from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.records import Trial, TrialState
+from skbayes.utils.did_you_mean import naming
 from skbayes.utils.optional import warn_user
-from skbayes.utils.optuna_study import results_of_study, study_of
 
 Params = dict[str, Any]
 Known = tuple[Params, float, float | None]
 
 
 class KnownTrial(NamedTuple):
-    """Earlier trial; the score is NaN if it failed.
-
-    `fitted_params` are parameters that the search set in addition to `params`. `place`
-    is its position in the source, and `trial` the object, if there is one.
-    """
+    """Earlier trial, its configuration in a space, and its score, NaN if it failed."""
 
     params: Params
     score: Any
-    noise: float | None = None
-    cost: float | None = None
-    failed: bool = False
-    fitted_params: Mapping[str, Any] = MappingProxyType({})
-    place: int = 0
-    trial: Trial | None = None
-
-
-# Number of digits by which numbers are compared: np.logspace(-5, 0, 6) begins with
-# 9.999999999999999e-06 on some machines.
-_DIGITS = 12
+    noise: float | None
+    cost: float | None
+    trial: Trial
 
 
 def known_results(source: Any, space: Space, metric: str = "score") -> list[Known]:
@@ -52,10 +36,10 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
 
     Parameters
     ----------
-    source : search, dict, data frame, study, path or iterable of Trial
-        Fitted search of scikit-learn or skbayes, its ``cv_results_``, a data frame of
-        these, trials, the path of a journal, an Optuna study with one objective, a
-        fitted OptunaSearchCV, or a scikit-optimize result.
+    source : search, History, dict, study or path
+        Fitted search of scikit-learn or skbayes, its ``trials_`` or ``cv_results_``,
+        the path of a journal, an Optuna study with one objective, or a fitted
+        OptunaSearchCV.
     space : Space
         Space of the new search, which can differ from the earlier search.
     metric : str, default="score"
@@ -73,8 +57,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     TypeError
         If `source` has an unsupported type.
     ValueError
-        If `source` is not fitted, lacks hyper-parameters or the metric, or is a study
-        with several objectives.
+        If `source` is not fitted, lacks the metric, or is a study with several
+        objectives.
     OSError
         If the journal cannot be read.
 
@@ -91,8 +75,7 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     Notes
     -----
     Values of a study are scores of `metric`, and greater is better. Values of a study
-    that minimizes are negated, as for scorers such as "neg_log_loss". Values of a
-    scikit-optimize result are negated, too.
+    that minimizes are negated, as for scorers such as "neg_log_loss".
 
     Numbers are compared to twelve digits, so that the ends of a grid made by
     `numpy.logspace` belong to the range between them. The constraint of the space is
@@ -111,38 +94,41 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     >>> [params for params, score, noise in known_results(coarse, fine)]
     [{'C': 1.0}, {'C': 10.0}, {'C': 100.0}]
     """
-    known = known_trials(source, space, metric, failures=False)
-    return [(trial.params, trial.score, trial.noise) for trial in known]
+    with naming("source"):
+        known = known_trials(source, space, metric)
+    return [(k.params, k.score, k.noise) for k in known if not math.isnan(k.score)]
 
 
-def known_trials(
-    source: Any,
-    space: Space,
-    metric: str = "score",
-    failures: bool = True,
-    n_outside: int = 0,
-) -> list[KnownTrial]:
-    """Return the output of `known_results`, with the costs and failures of studies.
+def known_trials(source: Any, space: Space, metric: str = "score") -> list[KnownTrial]:
+    """Return the output of `known_results`, with the costs and failures of studies."""
+    try:
+        read = read_trials(source, space, metric)
+    except TypeError as error:
+        text = f"{error} Pass the configurations of other results as initial_points."
+        raise TypeError(text) from None
+    return known_of(read, space, metric)
 
-    The source can also be the path of a journal. Otherwise, `n_outside` of its trials,
-    which are outside of the space, have been removed.
-    """
-    if isinstance(source, str | os.PathLike):
-        source, n_outside = journal_trials(source, space)
-    rows = [KnownTrial(*row) for row in known_rows(source, metric)]
-    n_rows = len(rows) + n_outside
+
+def known_of(source: Source, space: Space, metric: str) -> list[KnownTrial]:
+    """Return the trials of a source in a space that have a comparable score."""
     known: list[KnownTrial] = []
-    for place, row in enumerate(rows):
-        scored = bool(np.isfinite(row.score))
-        if not scored and not (failures and row.failed):
+    n_outside, n_rows = 0, len(source.trials)
+    whole = max(map(_amount, source.trials), default=(1.0, 0))
+    for trial in source.trials:
+        score, noise = math.nan, None
+        if _amount(trial) == whole:
+            score, noise = _score_of(trial, metric, source.metric or "score")
+        cost = trial.duration or None if source.is_study else None
+        scored = math.isfinite(score)
+        has_failed = source.is_study and trial.state == TrialState.FAILED
+        if not scored and not has_failed:
             continue
         try:
-            params = own_params(space, row.params, row.fitted_params)
+            params = params_of_space(space, trial.params, trial.fitted_params)
         except ValueError:
             n_outside += scored
             continue
-        score = float(row.score)
-        known.append(row._replace(params=params, score=score, place=place))
+        known.append(KnownTrial(params, float(score), noise, cost, trial))
     n_ignored = n_rows - len(known)
     counts = {
         "outside search_spaces": n_outside,
@@ -157,175 +143,21 @@ def known_trials(
     return known
 
 
-def journal_trials(path: str | os.PathLike, space: Space) -> tuple[list[Trial], int]:
-    """Return the trials of a journal within the space, and the number of others."""
-    try:
-        return read_trials(path, space)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"warm_start_from: there is no journal {os.fspath(path)!r}."
-        ) from error
-
-
-def own_params(
-    space: Space, params: Any, fitted: Mapping[str, Any] = MappingProxyType({})
-) -> Params:
-    """Return a configuration of `space`, or raise a ValueError.
-
-    It includes those `fitted` parameters that are dimensions of the space.
-    """
-    if fitted:
-        names = space.parameter_names
-        own = {k: v for k, v in params.items() if k in names or k not in fitted}
-        params = own | {k: v for k, v in fitted.items() if k in names}
-    try:
-        return space.canonicalize(params)
-    except ValueError:
-        if not isinstance(params, Mapping):
-            raise
-    rounded = {
-        name: float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
-        for name, value in params.items()
-    }
-    return space.canonicalize(rounded)
-
-
-def known_rows(source: Any, metric: str) -> Sequence[tuple]:
-    """Return all known trials; missing scores are NaN."""
-    study = study_of(source)
-    if study is not None:
-        return results_of_study(study)
-    if all(hasattr(source, name) for name in ("x_iters", "func_vals", "space")):
-        return _rows_of_skopt(source)
-    trials = getattr(source, "trials_", source)
-    if isinstance(trials, History):
-        guiding = getattr(source, "target_metric_", "score")
-        return rows_of_trials(trials, metric, guiding)
-    results = getattr(source, "cv_results_", source)
-    if results is source and hasattr(source, "fit") and not isinstance(source, type):
+def _score_of(trial: Trial, metric: str, guide: str) -> tuple[float, float | None]:
+    """Return the mean and the noise of a metric; `Trial.score` is that of `guide`."""
+    scores, complete = trial.scores, trial.state == TrialState.COMPLETE
+    if complete and scores and metric not in scores:
+        remedy = "Use a single metric as `scoring`, as in the earlier search."
+        if list(scores) != ["score"]:
+            remedy = f"Use scoring={list(scores)}, and one of these metrics as `refit`."
         raise ValueError(
-            f"warm_start_from: this {type(source).__name__} is not fitted; fit it "
-            "first, or pass its cv_results_"
+            f"the trials have no scores {metric!r}, only {list(scores)}. {remedy}"
         )
-    if hasattr(results, "columns"):
-        results = {str(name): results[name].to_list() for name in results.columns}
-    if isinstance(results, Mapping):
-        return _rows_of_results(results, metric)
-    trials = list(results) if hasattr(results, "__iter__") else [None]
-    if not all(isinstance(trial, Trial) for trial in trials):
-        raise TypeError(
-            "warm_start_from must be a fitted search, its cv_results_ as a dict or "
-            "data frame, trials, a study of Optuna, or a result of scikit-optimize, "
-            f"got {type(source).__name__}. Pass the best configurations of searches on "
-            "other data as initial_points."
-        )
-    return rows_of_trials(trials, metric, "score")
-
-
-def _rows_of_skopt(result: Any) -> list[KnownTrial]:
-    names = [dimension.name for dimension in result.space.dimensions]
-    if None in names:
-        raise ValueError(
-            "warm_start_from: a dimension of scikit-optimize's result has no name; "
-            "give it that of the parameter: Real(..., name='C')."
-        )
-    values = np.asarray(result.func_vals, dtype=float)
-    times: list[Any] = [None] * len(values)
-    if hasattr(result, "log_time"):
-        times = np.exp(result.log_time).tolist()
-    return [
-        KnownTrial(
-            dict(zip(names, point, strict=True)),
-            -float(value) if np.isfinite(value) else np.nan,
-            cost=seconds,
-            failed=not np.isfinite(value),
-        )
-        for point, value, seconds in zip(result.x_iters, values, times, strict=True)
-    ]
-
-
-def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[KnownTrial]:
-    try:
-        scores = mean_scores(results, metric)
-    except ValueError as error:
-        raise ValueError(f"warm_start_from: {error}") from error
-    params = _params_of(results)
-    if len(params) != len(scores):
-        raise ValueError(
-            f"warm_start_from: the results have {len(params)} configurations and "
-            f"{len(scores)} scores."
-        )
-    fitted = results.get("fitted_params", [{}] * len(params))
-    return [
-        KnownTrial(row, float(score), fitted_params=fitted_params_of(more))
-        for row, score, more in zip(params, scores, fitted, strict=True)
-    ]
-
-
-def fitted_params_of(value: Any) -> Mapping[str, Any]:
-    """Return the value of the column `fitted_params`, which a file has as text."""
-    if isinstance(value, str):
-        with contextlib.suppress(SyntaxError, ValueError):
-            value = ast.literal_eval(value)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _params_of(results: Mapping[str, Any]) -> list[Any]:
-    # In a table that was read from a file, they are strings.
-    if all(isinstance(row, Mapping) for row in results.get("params", [None])):
-        return list(results["params"])
-    columns = {
-        name.removeprefix("param_"): values
-        for name, values in results.items()
-        if name.startswith("param_")
-    }
-    if not columns:
-        raise ValueError(
-            "warm_start_from: the results have neither a column 'params' of dicts nor "
-            "columns 'param_*'"
-        )
-    return [
-        {n: value for n, value in zip(columns, row, strict=True) if not _is_nan(value)}
-        for row in zip(*columns.values(), strict=True)
-    ]
-
-
-def _is_nan(value: Any) -> bool:
-    if isinstance(value, float):
-        return bool(np.isnan(value))
-    # The missing value of pandas' nullable dtypes.
-    return type(value).__name__ == "NAType"
-
-
-def _remedy(metrics: list[str]) -> str:
-    if metrics == ["score"]:
-        return "Use a single metric as `scoring`, as in the earlier search."
-    return f"Use scoring={metrics!r}, and one of these metrics as `refit`."
-
-
-def rows_of_trials(
-    trials: Sequence[Trial], metric: str, guiding: str
-) -> list[KnownTrial]:
-    """Return rows of trials; `guiding` is the name of the metric of `Trial.score`."""
-    whole = max((_amount(trial) for trial in trials), default=(1.0, 0))
-    rows: list[KnownTrial] = []
-    for trial in trials:
-        scores = trial.scores
-        complete = trial.state == TrialState.COMPLETE
-        if complete and scores and metric not in scores:
-            raise ValueError(
-                f"warm_start_from: the trials have no scores {metric!r}, only "
-                f"{list(scores)}. {_remedy(list(scores))}"
-            )
-        # The noise of a partial mean is only known for the guiding metric.
-        score, noise = math.nan, None
-        if _amount(trial) == whole and metric == guiding:
-            score, noise = trial.score, trial.noise
-        elif _amount(trial) == whole and complete and scores:
-            score = float(scores[metric][: trial.n_folds].mean())
-        own = KnownTrial(trial.params, score, noise, trial=trial)
-        rows.append(own._replace(fitted_params=trial.fitted_params))
-    return rows
+    # The noise of a partial mean is only known for the guiding metric.
+    if metric == guide or not scores:
+        return trial.score, trial.noise
+    mean = float(scores[metric][: trial.n_folds].mean()) if complete else math.nan
+    return mean, None
 
 
 def _amount(trial: Trial) -> tuple[float, int]:
@@ -341,7 +173,7 @@ def known_slacks(plan: Plan) -> list[list[float] | None]:
     bounds = plan.constraints
     return [
         bounds.of_trial(known.trial)
-        if bounds is not None and known.trial is not None and known.trial.outcomes
+        if bounds is not None and known.trial.outcomes
         else None
         for known in plan.known
     ]

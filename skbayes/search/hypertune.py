@@ -238,20 +238,18 @@ class HyperTuneSearchCV(BayesSearchCV):
         :class:`~skbayes.BayesSearchCV`. Their number on each small sample, and on all
         data after small samples, is 3 unless an int is given. With "default" or an int,
         the first one on all data is ``small_optimum_``.
-    warm_start_from : search, dict, data frame, study, path or None, default=None
+    warm_start_from : search, dict, study, path or None, default=None
         Results of an earlier search on the same data, scored by the same metric:
 
-        - a fitted search (also a GridSearchCV), its ``cv_results_``, or a data frame of
-          these;
+        - a fitted search (also a GridSearchCV), or its ``cv_results_``;
         - the path of a journal;
-        - an Optuna study with one objective, whose values are negated if it minimizes;
-        - a result of scikit-optimize, whose values are negated.
+        - an Optuna study with one objective, whose values are negated if it minimizes.
 
-        Failed trials of a study or of scikit-optimize are used, too, and costs if they
-        are known. The search spaces can differ; configurations outside the new space
-        are ignored, with a warning. The best known configuration is tried first, or
-        after the `initial_points` if they are given. The results of earlier searches
-        are used on all data.
+        Failed trials of a study are used, too, and costs if they are known. The search
+        spaces can differ; configurations outside the new space are ignored, with a
+        warning. The best known configuration is tried first, or after the
+        `initial_points` if they are given. The results of earlier searches are used on
+        all data.
     journal : path or None, default=None
         File in which every finished trial is recorded. If a search is run again with
         the same journal, after a crash or with a larger `n_iter`, it continues after

@@ -255,7 +255,7 @@ class MultiStageSearchCV(BayesSearchCV):
         Configurations with which the first stage starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given. Later
         stages start with the promoted configurations instead.
-    warm_start_from : search, dict, data frame, study, path or None, default=None
+    warm_start_from : search, dict, study, path or None, default=None
         Results of an earlier search on the same data, scored by the same metric: a
         fitted search, its ``cv_results_``, the path of a journal, or any other source
         that :class:`~skbayes.BayesSearchCV` accepts. The `n_promoted` best known

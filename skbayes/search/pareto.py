@@ -193,7 +193,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - a list of dicts, each with a value for every hyper-parameter that it needs. An
           int at the end of the list is the total number, as in ``[{"C": 1.0}, 5]``.
         - None: only configurations that are spread over the space.
-    warm_start_from : search, data frame, path or None, default=None
+    warm_start_from : search, dict, path or None, default=None
         Results of an earlier search for the same objectives: the fitted search, its
         ``cv_results_``, or the path of its journal. The known front is tried first.
     journal : path or None, default=None
@@ -499,11 +499,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     def _known_results(self, plan: Plan) -> list[KnownTrial]:
         source, objectives = self.warm_start_from, plan.objective
-        if study_of(source) is not None or hasattr(source, "x_iters"):
+        if study_of(source) is not None:
             raise ValueError(
-                "warm_start_from: a study of Optuna or a result of scikit-optimize "
-                "does not name its objectives; pass a search with the same objectives, "
-                "its cv_results_ or its journal"
+                "warm_start_from: a study of Optuna does not name its objectives; pass "
+                "a search with the same objectives, its cv_results_ or its journal"
             )
         # Trials contain the scores of all objectives in any order.
         source = getattr(source, "trials_", source)
@@ -514,12 +513,13 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 if scores:
                     # The warnings are the same for each objective.
                     warnings.simplefilter("ignore")
-                rows = known_trials(source, plan.space, name, failures=False)
-            scores.append({row.place: float(sign * row.score) for row in rows})
+                rows = known_trials(source, plan.space, name)
+            scores.append({row.trial.number: float(sign * row.score) for row in rows})
         return [
-            row._replace(score=[column[row.place] for column in scores], noise=None)
+            row._replace(score=[column[number] for column in scores], noise=None)
             for row in rows
-            if all(row.place in column for column in scores)
+            for number in [row.trial.number]
+            if all(number in column for column in scores)
         ]
 
     # -- after the last trial -----------------------------------------------------

@@ -311,7 +311,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         `estimator`, the initial configurations of this space are always added. In all
         other cases, "default" is the current configuration of the pipeline, or the
         nearest one of the space. None adds no initial configurations.
-    warm_start_from : search, dict, data frame, study, path or None, default=None
+    warm_start_from : search, dict, study, path or None, default=None
         Results of an earlier search on the same data, scored by the same metric: a
         fitted search, its ``cv_results_``, the path of a journal, or any other source
         that :class:`~skbayes.BayesSearchCV` accepts. The `n_promoted` best known

@@ -15,7 +15,9 @@ from skbayes import compat
 from skbayes.acquisition.tradeoff import RULES, envelope, relative_costs
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.warm_start import KnownTrial, journal_trials, known_trials
+from skbayes.results.read import read_trials
+from skbayes.results.record import Source
+from skbayes.results.warm_start import KnownTrial, known_of, known_trials
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import (
     best_attributes,
@@ -213,10 +215,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     initial_points : "default", int, list or None, default="default"
         Configurations with which the search starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given.
-    warm_start_from : search, dict, data frame, study, path or None, default=None
+    warm_start_from : search, dict, study, path or None, default=None
         Results of an earlier search, scored by the same metric: a fitted search, its
-        ``cv_results_``, a data frame of these, the path of a journal, or an Optuna
-        study with one objective. The values of a study that minimizes are negated.
+        ``cv_results_``, the path of a journal, or an Optuna study with one objective.
+        The values of a study that minimizes are negated.
 
         Trials of a TradeoffSearchCV keep their training sizes. They also keep their
         costs if the `cost` was the same; in a journal, only costs with a name are kept.
@@ -627,7 +629,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _known_results(self, plan: Plan) -> list[KnownTrial]:
         source, objective = self.warm_start_from, plan.objective
         metric = objective.name or "score"
-        trials, n_others, same_cost = self._trials_with_sizes(source, plan.space)
+        trials, same_cost = self._trials_with_sizes(source, plan.space)
         if not trials:
             # The results of other searches are on the largest size, at unknown cost.
             largest, notation = self._sizes()[-1], plan.settings["search_spaces"]
@@ -643,26 +645,24 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             ]
         # The scores on all sizes are used.
         whole = [dataclasses.replace(trial, fidelity=Fidelity()) for trial in trials]
-        costs = [trial_cost(t, objective.cost) if same_cost else np.nan for t in trials]
-        return [
-            known._replace(
-                score=[objective.on_unit_scale(known.score), -costs[known.place]]
-            )
-            for known in known_trials(whole, plan.space, metric, False, n_others)
-        ]
+        rows = []
+        for known in known_of(Source(whole), plan.space, metric):
+            cost = trial_cost(known.trial, objective.cost) if same_cost else np.nan
+            score = [objective.on_unit_scale(known.score), -cost]
+            rows.append(known._replace(score=score))
+        return rows
 
     def _trials_with_sizes(
         self, source: Any, space: Space
-    ) -> tuple[Sequence[Trial], int, bool]:
-        """Return trials with training sizes, and the number of others.
-
-        The last value is whether they have the same cost.
-        """
+    ) -> tuple[Sequence[Trial], bool]:
+        """Return trials with training sizes, and whether they have the same cost."""
         if isinstance(source, str | PathLike):
+            trials = read_trials(source, space).trials
+            sized = [trial for trial in trials if SIZE in trial.params]
             # The journal does not identify a callable cost.
-            return *journal_trials(source, space), isinstance(self.cost, str)
+            return sized, isinstance(self.cost, str)
         if not isinstance(source, TradeoffSearchCV):
-            return [], 0, False
+            return [], False
         check_is_fitted(source, "trials_")
         sizes = dict(zip(source.train_fractions_, source._sizes(), strict=True))
         trials = []
@@ -670,7 +670,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             size = sizes[trial.fidelity.train_fraction]
             params = {**trial.params, SIZE: size}
             trials.append(dataclasses.replace(trial, params=params))
-        return trials, 0, source.cost == self.cost
+        return trials, source.cost == self.cost
 
     # -- after the last trial -----------------------------------------------------
 

@@ -49,10 +49,9 @@ def log_to_mlflow(
 
     Parameters
     ----------
-    source : estimator, History, DataFrame, str or path-like
-        Fitted search of skbayes or scikit-learn, its ``trials_``, the path of its
-        journal (the search can still be running), or the output of
-        :func:`skbayes.load_history`.
+    source : estimator, History, str or path-like
+        Fitted search of skbayes or scikit-learn, its ``trials_``, or the path of its
+        journal (the search can still be running).
     search_spaces : dict, list of dicts, Space or None, default=None
         Search space of a journal. With it, values that the journal stores only as text
         are logged as the values themselves.

@@ -30,14 +30,13 @@ def export_to_optuna(
 
     Use it to show a search with the plots of Optuna or with optuna-dashboard. Trials
     that are already in the study are not added again. You can therefore export the
-    journal of a running search repeatedly.
+    journal of a running search repeatedly, with its `search_spaces`.
 
     Parameters
     ----------
-    source : estimator, History, DataFrame, str or path-like
-        Fitted search of skbayes or scikit-learn, its ``trials_``, the path of its
-        journal (the search can still be running), or the output of
-        :func:`skbayes.load_history`.
+    source : estimator, History, str or path-like
+        Fitted search of skbayes or scikit-learn, its ``trials_``, or the path of its
+        journal (the search can still be running).
     study_name : str or None, default=None
         Name of a new or existing study. By default, a new study with a name from
         Optuna.
@@ -103,8 +102,9 @@ def export_to_optuna(
     ranges = _distributions(optuna, record)
     for place, trial in enumerate(record.trials):
         if trial.number not in known:
+            frozen = _frozen(optuna, trial, record, place, ranges)
             try:
-                study.add_trial(_frozen(optuna, trial, record, place, ranges))
+                study.add_trial(frozen)
             except ValueError as error:  # other options than those in the study
                 raise ValueError(f"{error} Pass search_spaces.") from error
     return study

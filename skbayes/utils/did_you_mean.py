@@ -100,7 +100,7 @@ def naming(parameter: str) -> Iterator[None]:
     """Let errors begin with the name of a parameter, unless they contain it."""
     try:
         yield
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, FileNotFoundError, TypeError, ValueError) as error:
         if parameter in str(error):
             raise
         raise type(error)(f"{parameter}: {error}") from error

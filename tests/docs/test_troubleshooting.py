@@ -169,7 +169,7 @@ BayesSearchCV(SVC(), space, stopper=NoImprovement).fit(X, y)
     NoImprovement; write NoImprovement(...) with its parameters.
 
 BayesSearchCV(SVC(), space, warm_start_from="last_week.journal").fit(X, y)
-    FileNotFoundError: warm_start_from: there is no journal 'last_week.journal'.
+    FileNotFoundError: warm_start_from: journal: there is no file '…last_week.journal'.
 
 BayesSearchCV(boosting, {"n_estimators": (10, 100)}, early_stopping="auto").fit(X, y)
     ValueError: early_stopping='auto' removes n_estimators from search_spaces, which has
@@ -184,8 +184,8 @@ search.best_params_
     and y before using 'best_params_'.
 
 BayesSearchCV(SVC(), space, warm_start_from=search).fit(X, y)
-    ValueError: warm_start_from: this BayesSearchCV is not fitted; fit it first, or
-    pass its cv_results_
+    NotFittedError: warm_start_from: This BayesSearchCV instance is not fitted yet. Call
+    'fit' with appropriate arguments before using this estimator.
 
 fitted.best_params
     AttributeError: 'BayesSearchCV' object has no attribute 'best_params'. Did you

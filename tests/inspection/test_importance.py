@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from skbayes import BayesSearchCV, load_history
+from skbayes import BayesSearchCV
 from skbayes.benchmark import LookupTable, load_nmt
 from skbayes.inspection import Importance, ImportanceDisplay, importance
 from skbayes.inspection.importance import _domains, tree_variances
@@ -258,7 +258,7 @@ def test_a_search_its_history_and_its_journal(iris, tmp_path):
     shown = ImportanceDisplay.from_search(search, **options).importance
     assert shown == importance(search, **options)
     assert shown == importance(search.trials_, space=spaces, **options)
-    for source in (search.trials_, path, load_history(path)):
+    for source in (search.trials_, path):
         display = ImportanceDisplay.from_history(
             source, search_spaces=spaces, **options
         )

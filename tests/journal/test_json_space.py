@@ -119,18 +119,6 @@ def test_what_users_give_off_the_lattice_comes_back_exactly(a, b, c, d):
     assert_same(there_and_back(space, {"a": -1 - a}), {"a": -1 - a})
 
 
-def test_values_of_other_types_become_those_that_are_proposed():
-    space = Space.from_notation({"a": (0.0, 5.0), "b": (1, 9), "c": [1, 2]})
-    params = {"a": np.int64(3), "b": np.float32(4), "c": 2.0}
-    assert_same(there_and_back(space, params), {"a": 3.0, "b": 4, "c": 2})
-
-
-def test_overlapping_alternatives_keep_the_type():
-    space = Space.from_notation([{"a": (0.0, 5.0)}, {"a": [1, 2]}])
-    for value in (1, 2, 1.0, 1.5):
-        assert_same(there_and_back(space, {"a": value}), {"a": value})
-
-
 class Letters(Dimension):
     """Custom dimension that is neither numeric nor a list."""
 
@@ -147,37 +135,44 @@ class Letters(Dimension):
         return np.round(2 * positions) / 2
 
 
-def test_a_dimension_of_another_kind_is_recorded_by_position():
-    space = Space.from_notation({"letter": Letters()})
-    for letter in "abc":
-        assert recorded(space, {"letter": letter})[0] == {"letter": letter}
-        assert there_and_back(space, {"letter": letter}) == {"letter": letter}
+OVERLAPPING = [{"a": (0.0, 5.0)}, {"a": [1, 2]}]
+ROUND_TRIPS = [
+    (
+        {"a": (0.0, 5.0), "b": (1, 9), "c": [1, 2]},
+        {"a": np.int64(3), "b": np.float32(4), "c": 2.0},
+        {"a": 3.0, "b": 4, "c": 2},
+    ),
+    *((OVERLAPPING, {"a": value}, {"a": value}) for value in (1, 2, 1.0, 1.5)),
+    *(({"a": Letters()}, {"a": letter}, {"a": letter}) for letter in "abc"),
+]
 
 
-def test_a_record_can_be_read():
-    space = Space.from_notation(
-        {"C": (0.1, 10.0), "f": OBJECTS, "k": ["rbf", None], "d": ["x" * 500, "y"]}
-    )
-    params = {"C": 0.5, "f": square, "k": None, "d": "x" * 500}
-    record, _ = recorded(space, params)
-    shown = {name: readable(entry) for name, entry in record.items()}
-    assert shown["C"] == 0.5
-    assert shown["f"] == "square"
-    assert shown["k"] is None
-    assert len(shown["d"]) < 200
-    record, _ = recorded(space, params | {"f": OBJECTS[0], "k": "rbf"})
-    assert readable(record["f"]) == "SVC(C=2)"
-    assert readable(record["k"]) == "rbf"
+@pytest.mark.parametrize("notation, params, expected", ROUND_TRIPS)
+def test_types_become_those_that_are_proposed(notation, params, expected):
+    space = Space.from_notation(notation)
+    assert_same(there_and_back(space, params), expected)
+    assert recorded(space, params)[0] == expected
 
-    class Shy:
-        def __repr__(self):
-            raise RuntimeError
 
-    shy = Shy()
-    space = Space.from_notation({"a": [shy, None]})
-    record, row = recorded(space, {"a": shy})
-    assert "Shy" in readable(record["a"])
-    assert from_record(space, record, row)["a"] is shy
+class Shy:
+    def __repr__(self):
+        raise RuntimeError
+
+
+SHY, LONG = Shy(), "x" * 500
+SHOWN = [
+    *((value, value) for value in (0.5, "rbf", None, True)),
+    *((square, "square"), (OBJECTS[0], "SVC(C=2)"), (SHY, "<Shy>")),
+    (LONG, repr(LONG)[:119] + "…"),
+]
+
+
+@pytest.mark.parametrize("value, shown", SHOWN)
+def test_a_record_can_be_read(value, shown):
+    space = Space.from_notation({"p": [value, "other"]})
+    record, row = recorded(space, {"p": value})
+    assert readable(record["p"]) == shown
+    assert from_record(space, record, row)["p"] is value
 
 
 SPACE = Space.from_notation({"a": (0.0, 1.0), "b": ["x", "y"], "n": [1, 2]})
@@ -222,12 +217,12 @@ def test_a_record_is_found_again_in_another_space():
         {"C": (0.5, 20.0), "clf": [None, LogisticRegression(), SVC()]}
     )
     ten = adapt_record(new, recorded(old, {"C": 10, "clf": SVC()})[0])
-    assert_same(ten, {"C": 10.0, "clf": new.columns[1].dimension.values[2]})
-    assert adapt_record(new, recorded(old, {"C": 0.1, "clf": SVC()})[0]) is None
-    # An option whose text fits several or none is not found.
+    assert_same(ten, {"C": 10, "clf": new.columns[1].dimension.values[2]})
+    # An option whose text fits several, none or a string is not found.
     space = Space.from_notation({"f": [lambda: 1, lambda: 2, (1,)]})
     first, second, third = space.columns[0].dimension.values
-    assert adapt_record(space, recorded(space, {"f": first})[0]) is None
-    assert adapt_record(space, recorded(space, {"f": third})[0]) == {"f": (1,)}
-    other = Space.from_notation({"f": [(2,), (3,)]})
-    assert adapt_record(other, recorded(space, {"f": third})[0]) is None
+    unnamed, listed = (recorded(space, {"f": f})[0] for f in (first, third))
+    assert adapt_record(space, unnamed) == unnamed
+    assert adapt_record(space, listed) == {"f": (1,)}
+    other = Space.from_notation({"f": [(2,), "(1,)"]})
+    assert adapt_record(other, listed) == listed not in other

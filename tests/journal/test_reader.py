@@ -21,7 +21,9 @@ from journal_samples import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes.journal.reader import load_history, read_trials
+from skbayes.journal.reader import load_history
+from skbayes.results.read import read_trials
+from skbayes.results.warm_start import known_trials
 from skbayes.space import Space
 from skbayes.trial.records import FoldResult
 
@@ -71,7 +73,6 @@ def test_a_running_search(path):
         frame = load_history(path)
         journal.record_result(trial_of(2, expected_improvement=0.25))
         assert load_history(path)["state"].tolist() == ["complete"] * 3
-        read_trials(path, SPACE)
     assert frame["state"].tolist() == ["complete", "complete", "unfinished"]
     assert frame["expected_improvement"].tolist()[2] == 0.25
     assert frame["param_n"].tolist() == [1, 2, 3]
@@ -144,15 +145,14 @@ def test_without_pandas(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="load_history .*pip install pandas"):
         load_history(path)
-    assert len(read_trials(path, SPACE)[0]) == 2
+    assert len(read_trials(path).trials) == 2
 
 
 def test_trials_for_another_space(path):
     with open_journal(path) as journal:
         record(journal, range(6))
         journal.record_proposal(6, params_of(6), None)
-    trials, n_dropped = read_trials(path, SPACE)
-    assert n_dropped == 0
+    trials = read_trials(path, SPACE).trials
     assert [trial.number for trial in trials] == list(range(6))
     assert all(trial == trial_of(trial.number) for trial in trials)
     other = Space.from_notation(
@@ -163,9 +163,9 @@ def test_trials_for_another_space(path):
             "clf": [None, LogisticRegression(), SVC()],
         }
     )
-    trials, n_dropped = read_trials(path, other)
+    with pytest.warns(UserWarning, match="4 of 6 .*4 outside search_spaces"):
+        known = known_trials(path, other)
     # Trials with a linear kernel and at most 5 of n.
-    assert [trial.number for trial in trials] == [1, 3]
-    assert n_dropped == 4
-    assert trials[0].params["clf"] is other.columns[1].dimension.values[2]
-    assert trials[0].params["clf"] is not CLASSIFIERS[0]
+    assert [one.trial.number for one in known] == [1, 3]
+    assert known[0].params["clf"] is other.columns[1].dimension.values[2]
+    assert known[0].params["clf"] is not CLASSIFIERS[0]

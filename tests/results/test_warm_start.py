@@ -1,4 +1,4 @@
-"""Warm starts from results of earlier searches."""
+"""Known trials: the reader's view for warm starts."""
 
 import enum
 import math
@@ -16,8 +16,7 @@ from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.results.frame import results_frame
-from skbayes.results.warm_start import KnownTrial, known_results, known_trials
+from skbayes.results.warm_start import known_results, known_trials
 from skbayes.space import Choice, Space
 from skbayes.trial.records import FoldResult, History, Trial
 
@@ -46,14 +45,22 @@ def one(value, fine):
 
 def test_a_grid_informs_a_search_over_ranges(coarse):
     fine = space(C=(0.1, 100.0, "log-uniform"), gamma=(1e-3, 1.0, "log-uniform"))
-    known = known_results(coarse, fine)
-    assert [params for params, _, _ in known] == [
-        pytest.approx(params) for params in coarse.cv_results_["params"]
-    ]
-    np.testing.assert_array_equal(
-        [score for _, score, _ in known], coarse.cv_results_["mean_test_score"]
-    )
-    assert {noise for *_, noise in known} == {None}
+    for source in (coarse, coarse.cv_results_, rows_from_frame(coarse)):
+        known = known_results(source, fine)
+        assert [params for params, _, _ in known] == [
+            pytest.approx(params) for params in coarse.cv_results_["params"]
+        ]
+        scores = [score for _, score, _ in known]
+        np.testing.assert_array_equal(scores, coarse.cv_results_["mean_test_score"])
+        assert {noise for *_, noise in known} == {None}
+
+
+def rows_from_frame(search):
+    """Return results as the error about a data frame says."""
+    frame = pd.DataFrame(search.cv_results_)
+    with pytest.raises(TypeError, match=r"got DataFrame. Pass frame.to_dict\('list'\)"):
+        known_results(frame, space(C=(0.1, 1.0)))
+    return frame.to_dict("list")
 
 
 def test_a_narrower_range_drops_the_rest_with_one_warning(coarse):
@@ -89,16 +96,16 @@ def test_the_ends_of_a_range_forgive_rounding(value):
     assert params["x"] in (1e-5, 1.0)
 
 
-VALUES = [9.9e-6, 1.001, None, "scale", math.nan, math.inf, True, [0.1]]
+VALUES = [9.9e-6, 1.001, None, "scale", math.nan, math.inf, True, [0.1], {"text": "x"}]
 
 
 @pytest.mark.parametrize(
     "params", [*({"x": v} for v in VALUES), {}, {"y": 1}, {"x": 0.5, "y": 1}]
 )
 def test_what_is_outside(params):
-    fine = space(x=(1e-5, 1.0, "log-uniform"))
-    with pytest.warns(UserWarning, match=r"1 of 1 .* \(1 outside search_spaces"):
-        assert known_results(rows_of([1.0], [params]), fine) == []
+    for values in ((1e-5, 1.0, "log-uniform"), ["a", "x"], [SVC()], Choice({"a": {}})):
+        with pytest.warns(UserWarning, match=r"1 of 1 .* \(1 outside search_spaces"):
+            assert known_results(rows_of([1.0], [params]), space(x=values)) == []
 
 
 def test_conditional_spaces():
@@ -113,38 +120,6 @@ def test_conditional_spaces():
     ]
 
 
-def test_all_forms_of_the_results_say_the_same(coarse):
-    fine = space(C=(0.01, 1000.0), gamma=(1e-3, 1.0))
-    known = known_results(coarse, fine)
-    for source in (
-        coarse.cv_results_,
-        pd.DataFrame(coarse.cv_results_),
-        results_frame(coarse.cv_results_),
-        results_frame(coarse.cv_results_, params=True),
-        results_frame(coarse.cv_results_, "polars"),
-        results_frame(coarse.cv_results_, "polars", params=True),
-    ):
-        assert known_results(source, fine) == known
-
-
-def test_a_table_from_a_file_has_no_dicts(coarse, tmp_path):
-    pd.DataFrame(coarse.cv_results_).to_csv(tmp_path / "results.csv")
-    source = pd.read_csv(tmp_path / "results.csv")
-    fine = space(C=(0.01, 1000.0), gamma=(1e-3, 1.0))
-    known = known_results(source, fine)
-    expected = known_results(coarse, fine)
-    assert [k[0] for k in known] == [pytest.approx(k[0]) for k in expected]
-    assert [k[1] for k in known] == pytest.approx([k[1] for k in expected])
-
-
-def test_a_frame_without_params_keeps_none_and_knows_what_is_missing():
-    grid = [{"kernel": ["rbf"], "class_weight": [None]}, {"kernel": ["linear"]}]
-    earlier = GridSearchCV(SVC(), grid, cv=2).fit(X, y)
-    fine = Space.from_notation(grid)
-    known = known_results(results_frame(earlier.cv_results_), fine)
-    assert [params for params, _, _ in known] == earlier.cv_results_["params"]
-
-
 def test_a_halving_search_knows_its_last_round():
     earlier = HalvingGridSearchCV(
         SVC(), {"C": [0.1, 1.0, 10.0]}, cv=2, random_state=0
@@ -157,11 +132,12 @@ def test_a_halving_search_knows_its_last_round():
 
 
 @pytest.mark.parametrize("scoring", [None, ["accuracy", "f1_macro"]])
-def test_our_search_its_results_and_its_trials_say_the_same(scoring):
+def test_all_sources_of_our_search_say_the_same(scoring, tmp_path):
     more = {"scoring": scoring, "refit": "accuracy" if scoring else True}
+    more["journal"] = tmp_path / "search.journal"
     earlier = small_search(SVC(), {"C": (0.1, 10.0)}, n_iter=4, **more).fit(X, y)
     fine, metrics = space(C=(0.1, 10.0)), scoring or ["score"]
-    sources = (earlier.cv_results_, earlier.trials_, list(earlier.trials_))
+    sources = (earlier.cv_results_, earlier.trials_, more["journal"])
     for metric in metrics:
         known = known_results(earlier, fine, metric)
         scores = [score for _, score, _ in known]
@@ -170,8 +146,8 @@ def test_our_search_its_results_and_its_trials_say_the_same(scoring):
             other = known_results(source, fine, metric)
             assert [p for p, _, _ in other] == [p for p, _, _ in known]
             assert [score for _, score, _ in other] == pytest.approx(scores)
-    for source in sources:
-        with pytest.raises(ValueError, match="warm_start_from.*recall'") as error:
+    for source in (earlier, *sources):
+        with pytest.raises(ValueError, match="source.*recall'") as error:
             known_results(source, fine, "recall")
         assert str(metrics) in str(error.value)
 
@@ -187,19 +163,18 @@ def test_partial_trials_count_with_their_noise():
         trial(2, math.nan, "failed"),
         trial(3, math.nan, "timed_out"),
     ]
-    for source in (trials, tuple(trials), History(trials), iter(trials)):
-        with pytest.warns(UserWarning, match=r"2 of 4 .*2 without a comparable score"):
-            known = known_results(source, space(x=(0, 9)))
-        assert known == [({"x": 0}, 0.5, None), ({"x": 1}, 0.25, 0.125)]
+    with pytest.warns(UserWarning, match=r"2 of 4 .*2 without a comparable score"):
+        known = known_results(History(trials), space(x=(0, 9)))
+    assert known == [({"x": 0}, 0.5, None), ({"x": 1}, 0.25, 0.125)]
+    assert known_results(History(), space(x=(0, 1))) == []
 
 
 def test_partial_trials_of_several_metrics_count_for_the_guiding_one():
     nan = math.nan
-    folds = [FoldResult({"a": 1.0, "b": 2.0}), FoldResult({"a": nan})]
-    folds[1].test_scores["b"] = nan
+    folds = [FoldResult({"a": 1.0, "b": 2.0}), FoldResult({"a": nan, "b": nan})]
     source = BayesSearchCV(SVC(), {})
     source.trials_ = History([trial(0, 1.0, "pruned", folds, noise=0.5)])
-    source.target_metric_ = "a"
+    source.target_metric_, source.cv_results_ = "a", {}
     assert known_results(source, space(x=(0, 9)), "a") == [({"x": 0}, 1.0, 0.5)]
     with pytest.warns(UserWarning, match="1 without a comparable score"):
         assert known_results(source, space(x=(0, 9)), "b") == []
@@ -213,10 +188,15 @@ class Direction(enum.Enum):
 
 
 def study(*trials, direction=Direction.MAXIMIZE, **more):
-    """Return a minimal Optuna study: state, params and value of each trial."""
+    """Return a minimal Optuna study: state, params, value and seconds of each trial."""
     trials = [
-        SimpleNamespace(state=SimpleNamespace(name=state), params=params, value=value)
-        for state, params, value in trials
+        SimpleNamespace(
+            state=SimpleNamespace(name=state),
+            params=params,
+            value=value,
+            duration=timedelta(seconds=sum(seconds)),
+        )
+        for state, params, value, *seconds in trials
     ]
     return SimpleNamespace(trials=trials, directions=[direction], **more)
 
@@ -231,74 +211,33 @@ def test_of_a_study_greater_is_better(direction, sign):
     # The value belongs to the metric that guides the search, under any name.
     for metric in ("score", "accuracy"):
         assert known_results(source, space(x=(0.0, 5.0)), metric) == expected
+    search = SimpleNamespace(study_=source, trials_=[], fit=None)
+    assert known_results(search, space(x=(0.0, 5.0))) == expected
 
 
-def test_a_fitted_search_of_optuna_has_a_study():
-    frozen = [SimpleNamespace(number=0)]
-    source = SimpleNamespace(study_=study(*ENDED), trials_=frozen, fit=None)
-    assert len(known_results(source, space(x=(0.0, 5.0)))) == 2
-    del source.study_
-    with pytest.raises(ValueError, match="this SimpleNamespace is not fitted"):
-        known_results(source, space(x=(0.0, 5.0)))
-
-
-def test_trials_of_a_study_without_a_value():
+def test_failures_and_times_of_a_study():
     source = study(
-        *ENDED,
-        ("FAIL", {}, None),
-        ("PRUNED", {"x": 2.0}, 0.75),
+        ("COMPLETE", {"x": 4.0}, 0.5, 0),
+        ("COMPLETE", {"x": 3.0}, 0.25, 1),
+        ("FAIL", {"x": 2.0}, None, 2),
+        ("FAIL", {"x": 9.0}, None, 3),
+        ("FAIL", {}, None, 3),
+        ("PRUNED", {"x": 1.0}, 0.5, 4),
         ("RUNNING", {"x": 2.0}, None),
         ("WAITING", {}, None),
         ("COMPLETE", {"x": 7.0}, 0.5),
         ("COMPLETE", {"y": 1.0}, 0.5),
     )
-    with pytest.warns(UserWarning, match=r"4 of 6 .*2 outside.*2 without a compar"):
-        known = known_results(source, space(x=(0.0, 5.0)))
-    assert [params["x"] for params, _, _ in known] == [3.0, 1.5]
-
-
-def test_failures_and_times_of_a_study():
-    source = study(
-        ("COMPLETE", {"x": 4.0}, 0.5),
-        ("COMPLETE", {"x": 3.0}, 0.25),
-        ("FAIL", {"x": 2.0}, None),
-        ("FAIL", {"x": 9.0}, None),
-        ("PRUNED", {"x": 1.0}, 0.5),
-    )
-    for seconds, one in enumerate(source.trials):
-        one.duration = timedelta(seconds=seconds)
-    with pytest.warns(UserWarning, match=r"2 of 5 .*\(2 without a comparable score\)"):
-        untimed, complete, failed = known_trials(source, space(x=(0.0, 5.0)))
-    assert untimed.cost is None  # a duration of zero is not measured
-    assert complete == KnownTrial({"x": 3.0}, 0.25, None, 1.0, place=1)
-    assert failed.failed and failed.params == {"x": 2.0} and failed.cost == 2.0
-    assert math.isnan(failed.score)
-    with pytest.warns(UserWarning, match="3 of 5 .*3 without a comparable score"):
-        assert len(known_results(source, space(x=(0.0, 5.0)))) == 2
-
-
-def minimized(*calls, names=("x",), **more):
-    """Return a minimal result of scikit-optimize: points and values."""
-    points, values = zip(*calls, strict=True)
-    dimensions = [SimpleNamespace(name=name) for name in names]
-    return SimpleNamespace(
-        x_iters=list(points),
-        func_vals=np.array(values),
-        space=SimpleNamespace(dimensions=dimensions),
-        **more,
-    )
-
-
-def test_of_a_result_of_scikit_optimize_less_is_better():
-    calls = ([np.int64(3)], 0.25), ([1.5], -0.5)
-    found = known_results(minimized(*calls), space(x=(0.0, 5.0)), "accuracy")
-    assert found == [({"x": 3.0}, -0.25, None), ({"x": 1.5}, 0.5, None)]
-    with pytest.warns(UserWarning, match=r"1 of 2 .*\(1 outside search_spaces\)"):
-        assert len(known_results(minimized(*calls), space(x=(0.0, 2.0)))) == 1
-    source = minimized(([3.0], 0.25), ([1.5], math.inf), log_time=np.log([2.0, 4.0]))
-    known = known_trials(source, space(x=(0.0, 5.0)))
-    assert [one.failed for one in known] == [False, True]
-    assert [one.cost for one in known] == pytest.approx([2.0, 4.0])
+    fine = space(x=(0.0, 5.0))
+    ignored = r"5 of 8 .*\(2 outside search_spaces, 3 without a comparable score\)"
+    with pytest.warns(UserWarning, match=ignored):
+        known = known_trials(source, fine)
+    assert [one.params["x"] for one in known] == [4.0, 3.0, 2.0]
+    # A duration of zero is not measured.
+    assert [one.cost for one in known] == [None, 1.0, 2.0]
+    np.testing.assert_equal([one.score for one in known], [0.5, 0.25, math.nan])
+    with pytest.warns(UserWarning):
+        assert len(known_results(source, fine)) == 2
 
 
 def test_failed_fits_are_counted_apart():
@@ -309,34 +248,31 @@ def test_failed_fits_are_counted_apart():
     assert "3 of 4 known configurations are ignored (1 outside search_spaces, 2 " in (
         str(caught[0].message)
     )
+    assert known_results(rows_of([], []), space(x=(0, 1))) == []
+
+
+TWO_OBJECTIVES = study(*ENDED)
+TWO_OBJECTIVES.directions *= 2
+SKOPT = SimpleNamespace(x_iters=[[3.0]], func_vals=np.ones(1), space=None)
 
 
 @pytest.mark.parametrize(
     "source, error, match",
     [
-        (GridSearchCV(SVC(), {}), ValueError, "this GridSearchCV is not fitted"),
-        (BayesSearchCV(SVC(), {}), ValueError, "this BayesSearchCV is not fitted"),
-        ({"params": [{}]}, ValueError, "'mean_test_score'"),
-        ({"mean_test_score": [1.0]}, ValueError, "neither a column 'params'"),
-        (rows_of([1.0, 2.0], [{"x": 1}]), ValueError, "1 configurations and 2 scores"),
-        (Sometimes, TypeError, "must be a fitted search.*got"),
-        (None, TypeError, "must be a fitted search.*NoneType"),
-        (3, TypeError, "must be a fitted search.*int"),
-        ("search.db", FileNotFoundError, "there is no journal 'search.db'"),
-        ([{"x": 1}], TypeError, "must be a fitted search.*list"),
+        (GridSearchCV(SVC(), {}), ValueError, "this GridSearchCV .*not fitted"),
+        (BayesSearchCV(SVC(), {}), ValueError, "this BayesSearchCV .*not fitted"),
+        (Sometimes(), ValueError, "this Sometimes .*not fitted"),
+        ({"params": [{}]}, ValueError, "no scores 'score', only"),
+        (TWO_OBJECTIVES, ValueError, "the study has 2 objectives"),
+        ({"mean_test_score": [1.0]}, TypeError, "expected a fitted search.*got dict"),
+        (Sometimes, TypeError, "expected a fitted search.*got"),
+        (None, TypeError, "expected a fitted search.*NoneType"),
+        (3, TypeError, "expected a fitted search.*int"),
+        (SKOPT, TypeError, "expected a fitted search.*as initial_points"),
+        ("search.db", FileNotFoundError, "there is no file '.*search.db'"),
+        ([{"x": 1}], TypeError, "expected a fitted search.*list"),
     ],
 )
 def test_errors_name_the_parameter(source, error, match):
-    with pytest.raises(error, match=f"warm_start_from.*{match}"):
+    with pytest.raises(error, match=f"(?i)source: .*{match}"):
         known_results(source, space(x=(0, 1)))
-
-
-def test_other_sources_that_are_refused_or_empty():
-    assert known_results([], space(x=(0, 1))) == []
-    assert known_results(rows_of([], []), space(x=(0, 1))) == []
-    source = study(*ENDED)
-    source.directions *= 2
-    with pytest.raises(ValueError, match="warm_start_from: the study has 2 objectives"):
-        known_results(source, space(x=(0.0, 5.0)))
-    with pytest.raises(ValueError, match=r"has no name.*Real\(..., name='C'\)"):
-        known_results(minimized(([3.0], 1.0), names=[None]), space(x=(0.0, 5.0)))

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
 
-from skbayes import BayesSearchCV, Optimizer, inspection, load_history
+from skbayes import BayesSearchCV, Optimizer, inspection
 from skbayes.benchmark import load_nmt
 from skbayes.defaults import default_space, models
 from skbayes.journal import reader
@@ -77,14 +77,13 @@ def test_a_search_of_scikit_learn_is_logged_too(mlflow):
     assert ranks == grid.cv_results_["rank_test_score"].tolist()
 
 
-@pytest.mark.parametrize("read", [str, load_history])
-def test_what_a_run_has_is_not_logged_again(mlflow, path, read):
+def test_what_a_run_has_is_not_logged_again(mlflow, path):
     with open_journal(path) as journal:
         record(journal, range(2))
-        run_id = log_to_mlflow(read(path))
+        run_id = log_to_mlflow(path)
         record(journal, range(2, 5))
         with mlflow.start_run(run_id=run_id):
-            assert log_to_mlflow(read(path)) == run_id
+            assert log_to_mlflow(path) == run_id
     (parent,) = mlflow.parents
     assert len(mlflow.runs) == 6
     assert sorted(mlflow.children(parent)) == list(range(5))
@@ -147,7 +146,7 @@ def test_pruned_trials_say_so(mlflow):
         ("nowhere.journal", 0, ValueError, "refresh must be a positive number, got 0"),
         ("nowhere.journal", True, TypeError, "refresh must be a number of"),
         (History(), 30, TypeError, "refresh needs the path of the journal"),
-        (3, None, TypeError, "source must be a fitted search"),
+        (3, None, TypeError, "expected a fitted search"),
         (GridSearchCV(DummyClassifier(), {}), None, ValueError, "not fitted"),
     ],
 )

@@ -125,7 +125,7 @@ def test_all_features_are_not_one_feature(kind, values, n_ignored):
     search = kind(tree, {"max_features": values}, n_iter=2, random_state=0)
     with pytest.warns(UserWarning, match=rf"{n_ignored} of 3 .*{n_ignored} outside"):
         search.set_params(warm_start_from=known).fit(X, y)
-    with pytest.raises(TypeError, match="searches on other data as initial_points"):
+    with pytest.raises(TypeError, match="other results as initial_points"):
         search.set_params(warm_start_from=[known]).fit(X, y)
 
 
@@ -159,7 +159,7 @@ def test_a_journal_goes_on_with_the_same_study(grid, tmp_path):
         fine(other, n_iter=4, journal=path).fit(X, y)
     objectives = {"accuracy": "max", "model_size": "min"}
     search = ParetoSearchCV(SVC(), FINE, objectives, warm_start_from=study(grid))
-    with pytest.raises(ValueError, match="a study of Optuna or a result"):
+    with pytest.raises(ValueError, match="a study of Optuna does not name"):
         search.fit(X, y)
 
 

@@ -1,6 +1,5 @@
 """Searches that find the number of rounds within one fit per fold."""
 
-import io
 import pickle
 
 import numpy as np
@@ -419,25 +418,17 @@ def test_results_of_a_search_with_rounds_start_another_one():
     fitted = search(model, spaces).fit(X, Y)
     space = Space.from_notation(fitted.search_spaces_)
     expected = [(t.params, pytest.approx(t.score), None) for t in fitted.trials_]
-    for source in (fitted, fitted.cv_results_, fitted.results_frame()):
+    for source in (fitted, fitted.cv_results_):
         assert known_results(source, space) == expected
     # The number of rounds is known to a search for it; other parameters are missed.
     name = "gradientboostingclassifier__n_estimators"
     wide = Space.from_notation({**spaces, name: (1, 16)})
-    read = results_of_file(fitted.results_frame())
-    for source in (fitted, fitted.cv_results_, read):
+    for source in (fitted, fitted.cv_results_):
         known = known_results(source, wide)
         assert [one[name] for one, *_ in known] == list(fitted.cv_results_["rounds"])
-    assert known_results(read, space) == expected
     other = Space.from_notation({"gradientboostingclassifier__max_depth": (2, 8)})
     with pytest.warns(UserWarning, match="3 of 3 known"):
         assert known_results(fitted, other) == []
-
-
-def results_of_file(frame):
-    """Return a data frame that was written to a file and read again."""
-    pandas = pytest.importorskip("pandas")
-    return pandas.read_csv(io.StringIO(frame.to_csv(index=False)))
 
 
 def test_a_parameter_that_equals_the_number_of_rounds_is_not_taken_for_it():
