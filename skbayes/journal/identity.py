@@ -5,7 +5,7 @@ differences can be named. They are the same in every process: they do not depend
 addresses, hashes of strings, layouts of arrays, or releases of libraries. Estimators
 are described by their class and parameters, functions by their qualified name, other
 objects by their class and the state that is pickled, and data by their type, shape and
-digest. What has no such description is named in a warning.
+digest. A warning names the values that are not comparable.
 
 An array is hashed by its elements in C order, little-endian. A sparse matrix is hashed
 in its sorted CSR form, and a data frame by its columns with their names and dtypes,
