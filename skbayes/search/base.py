@@ -263,12 +263,13 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         ------
         TypeError, ValueError
             If an argument or the lengths of the data are wrong, if `constraints` raises
-            an exception, or if every fit failed. Arguments are checked before the first
+            an exception, if every fit failed, or if the first three trials fail because
+            of the values in `search_spaces`. Arguments are checked before the first
             fit, except for those that depend on the scores of a callable `scoring`.
         Exception
-            If all fits of the first three trials fail in the same way, or none of them
-            has a score, and the estimator with its current parameters fails too. This
-            exception was raised by the fits or by the scorer.
+            If the first three trials of the search or of a stage fail in the same way,
+            and the estimator with its current parameters fails too. This exception was
+            raised by the fit or by the scorer.
         """
         begin = time.perf_counter()
         plan = self._plan(X, y, params)

@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
 from skbayes.journal.identity import describe_search, search_metadata
 from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
-from skbayes.loop.failures import N_TRIALS, FailingStart, naming_strings
+from skbayes.loop.failures import FailingStart, naming_strings
 from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.search.parameters import SearchParameters
@@ -224,7 +223,7 @@ class RunningSearch:
     @contextlib.contextmanager
     def _workers(
         self, trial_data: Callable[[Any], Any] | None
-    ) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Budget, Report | None]]:
+    ) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Budget, Report]]:
         """Yield the evaluator, the executor, the whole budget, and the reports."""
         plan, context, overlap = self.plan, self.context, self.context.can_overlap
         rungs = plan.ladder.rungs
@@ -244,7 +243,7 @@ class RunningSearch:
             context.bounded_blas(),
             plan.tasks.searching(n_planned * len(plan.splits)),
             TrialExecutor(context, n_points, len(plan.splits)) as executor,
-            self._reporting(stages) as report,
+            self._reporting(stages, backend) as report,
         ):
             backend.warm_up(executor)
             evaluator = CandidateEvaluator(plan, backend, n_planned)
@@ -283,22 +282,7 @@ class RunningSearch:
             elapsed = time.perf_counter() - self.begin
             left = timeout - elapsed + min(backend.start_time, 1.0 + 0.1 * timeout)
             backend.end_after(left)
-        # A finite `error_score` hides failures of the scorer.
-        is_hidden = np.isfinite(plan.missing_score)
-        check = FailingStart(plan, plan.ladder.rungs[0], backend)
-        # The first trials of the search, which may belong to several stages.
-        first = History()
-
-        def begins_with_failures(of_stage: History) -> bool:
-            if len(first) == N_TRIALS:
-                return False
-            last = of_stage[-1]
-            first.append(last)
-            failed = last.error is not None or not np.isfinite(last.score)
-            return (failed or is_hidden) and check(first)
-
-        stoppers = [begins_with_failures, *plan.settings["stopper"]]
-        budget = Budget(n_planned, left, stoppers=stoppers)
+        budget = Budget(n_planned, left, stoppers=plan.settings["stopper"])
         if left is None:
             return budget
         return dataclasses.replace(
@@ -327,8 +311,10 @@ class RunningSearch:
             )
 
     @contextlib.contextmanager
-    def _reporting(self, stages: list[PlannedStage]) -> Iterator[Report | None]:
-        """Yield the callback that reports each finished trial, or None."""
+    def _reporting(
+        self, stages: list[PlannedStage], backend: Backend
+    ) -> Iterator[Report]:
+        """Yield the callback that reports and checks each finished trial."""
         plan, n_splits = self.plan, len(self.plan.splits)
         recalled, verbose = dict(self.journal.results), plan.verbose
         n_planned, in_flight = sum(stage.n_trials for stage in stages), self.n_points
@@ -358,6 +344,8 @@ class RunningSearch:
                 timeout = plan.limits.timeout
                 lines = Lines(stages, timeout, recalled, verbose > 1, metric)
                 reports.append(lines)
+            sizes = self.search._subset_parameter
+            reports.append(FailingStart(plan, backend, sizes))
             bounds = plan.constraints
             tell = print if verbose > 0 else warn_or_log
 
@@ -367,7 +355,7 @@ class RunningSearch:
                 if bounds is not None and (text := unreachable_text(bounds, history)):
                     tell(text)
 
-            yield report if reports or bounds is not None else None
+            yield report
 
 
 def _untried_params(plan: Plan) -> dict[str, Any]:

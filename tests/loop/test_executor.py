@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 import sklearn
 from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import (
+    BrokenProcessPool,
+    TerminatedWorkerError,
+)
 from joblib.parallel import (
     MultiprocessingBackend,
     SequentialBackend,
@@ -26,6 +30,7 @@ from skbayes.loop.executor import (
     ExecutionContext,
     TrialExecutor,
     is_death,
+    is_unreadable,
     was_retried,
 )
 from skbayes.loop.ray_tasks import RayTasks
@@ -459,6 +464,21 @@ def test_errors_of_clusters_for_a_crashed_worker(module, name, is_dead, retried)
     later = ValueError()
     later.__context__ = error
     assert is_death(later) == is_dead
+
+
+@pytest.mark.parametrize(
+    "error, is_dead, unreadable",
+    [
+        (TerminatedWorkerError(), True, False),
+        (BrokenProcessPool("A task has failed to un-serialize."), True, True),
+        (RuntimeError("A task has failed to un-serialize."), False, False),
+    ],
+)
+def test_errors_of_loky_for_a_crashed_worker(error, is_dead, unreadable):
+    in_other_words = RuntimeError("The executor underlying Parallel was shut down.")
+    in_other_words.__context__ = error
+    assert is_death(error) == is_death(in_other_words) == is_dead
+    assert is_unreadable(error) == unreadable
 
 
 def test_workers_that_threads_share_end_without_a_deadlock_by_default():
