@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import import_optional
-from skbayes.utils.texts import one_line
+from skbayes.utils.texts import one_line, positive_name
 
 Report = Callable[[Trial, History], None]
 
@@ -49,8 +49,7 @@ def _score(trial: Trial, metric: str) -> str:
     if trial.state == TrialState.FAILED:
         return "failed"
     if trial.state == TrialState.COMPLETE:
-        name = metric.removeprefix("neg_").replace("_", " ")
-        return f"{name} {metric_text(trial.score, metric)}"
+        return f"{positive_name(metric)} {metric_text(trial.score, metric)}"
     state, n_folds = trial.state.replace("_", " "), int(trial.fitted.sum())
     return f"{state} after {n_folds} fold{'s' * (n_folds != 1)}"
 

@@ -18,6 +18,7 @@ from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.trial.costs import trial_costs
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.ranking import best_first, least_violating
+from skbayes.utils.texts import positive_name
 
 # Classes of scikit-learn that change the outputs of a model.
 WRAPPERS = {
@@ -205,7 +206,7 @@ class SearchRecord:
         """Name of `shown`: the metric, or the error for a negated metric."""
         if self.sign > 0:
             return self.metric
-        return self.metric.removeprefix("neg_").replace("_", " ")
+        return positive_name(self.metric)
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Texts without control characters, and HTML tables of them for notebooks."""
+"""Texts for terminals and notebooks: without control characters, and in tables."""
 
 from __future__ import annotations
 
@@ -38,6 +38,11 @@ def _is_control(c: str) -> bool:
 def one_line(text: str) -> str:
     """Return a string that is displayed in one line of a terminal."""
     return printable(" ".join(line.strip() for line in text.splitlines()))
+
+
+def positive_name(metric: str) -> str:
+    """Return the name of a metric without its negation, such as "log loss"."""
+    return metric.removeprefix("neg_").replace("_", " ")
 
 
 def html_table(caption: str, rows: Sequence[Sequence[str]]) -> str:
