@@ -102,9 +102,8 @@ if not _typing.TYPE_CHECKING:  # otherwise, type checkers would accept any name
         if name in _PACKAGES:
             return _importlib.import_module(f"skbayes.{name}")
         if name not in _HOMES:
-            from skbayes.utils.did_you_mean import missing_name
-
-            raise missing_name(__name__, name)
+            text = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(text, name=name)
         value = getattr(_importlib.import_module(_HOMES[name]), name)
         globals()[name] = value
         return value

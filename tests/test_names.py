@@ -33,27 +33,6 @@ def test_the_package_shows_only_what_users_need():
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "home"),
-    [
-        ("skbayes", "ConvergenceDisplay", "skbayes.inspection.ConvergenceDisplay"),
-        ("skbayes", "compat_", None),
-        ("skbayes.defaults", "Real", "skbayes.Real"),
-        ("skbayes.space", "models", "skbayes.models"),
-        ("skbayes.search", "Optimizer", "skbayes.Optimizer"),
-        ("skbayes.loop", "History", "skbayes.trial.History"),
-        ("skbayes.results", "importance", "skbayes.inspection.importance"),
-        ("skbayes.inspection", "Space", "skbayes.space.Space"),
-        ("skbayes.inspection", "nothing", None),
-    ],
-)
-def test_a_missing_name_tells_where_it_is(module, name, home):
-    text = f"module '{module}' has no attribute '{name}'"
-    with pytest.raises(AttributeError) as caught:
-        getattr(importlib.import_module(module), name)
-    assert str(caught.value) == (f"{text}; it is {home}" if home else text)
-
-
 def test_modules_are_there_without_being_imported():
     code = "import skbayes, sys; print(skbayes.space.Real(0, 1), skbayes.loop.__name__)"
     code += "; skbayes.text; print('liblinear' in sys.modules)"

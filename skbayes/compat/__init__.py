@@ -58,6 +58,7 @@ __all__ = [
     "EvaluationTask",
     "HasMethods",
     "Interval",
+    "InvalidParameterError",
     "LinearClassifierMixin",
     "RealNotInt",
     "ShutdownExecutorError",
@@ -189,12 +190,19 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
         not kind.__module__.startswith(("sklearn.", "skbayes."))
         or not isinstance(constraints, dict)
         or name not in constraints
-        or get_config().get("skip_parameter_validation")
     ):
         return None
-    constraint, given = {name: constraints[name]}, {name: value}
+    return invalid_value(kind.__name__, name, value, constraints[name])
+
+
+def invalid_value(
+    caller: str, name: str, value: Any, accepted: Any
+) -> InvalidParameterError | None:
+    """Return the error for a value that is not among the accepted ones, or None."""
+    if get_config().get("skip_parameter_validation"):
+        return None
     try:
-        validate_parameter_constraints(constraint, given, kind.__name__)
+        validate_parameter_constraints({name: accepted}, {name: value}, caller)
     except InvalidParameterError as error:
         return error
     return None
@@ -205,20 +213,6 @@ def listed_strings(estimator: Any, name: str) -> list[str]:
     accepted = estimator._parameter_constraints[name]
     listed = [option for one in accepted for option in getattr(one, "options", ())]
     return [option for option in listed if isinstance(option, str)]
-
-
-def check_parameters(
-    search: BaseSearchCV, accepted: Mapping[str, Any], values: Mapping[str, Any]
-) -> None:
-    """Check values that the constructor of a subclass does not accept, but may set."""
-    if get_config().get("skip_parameter_validation"):
-        return
-    set_inside = values.keys() - search.get_params(deep=False)
-    validate_parameter_constraints(
-        dict(accepted),
-        {name: values[name] for name in set_inside},
-        type(search).__name__,
-    )
 
 
 def number_types(estimator: Any, name: str) -> set[Any]:

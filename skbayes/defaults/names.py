@@ -81,22 +81,12 @@ ALIASES: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 
-# Other names of numbers that a class accepts, but does not list, by their types.
-UNLISTED: dict[str, dict[Any, str]] = {
-    "lightgbm": {
-        Integral: "max_drop max_cat_threshold max_cat_to_onehot min_data_per_group "
-        "min_data_in_bin top_k num_threads num_grad_quant_bins bagging_fraction_seed "
-        "feature_fraction_seed extra_seed",
-        Real: "pos_bagging_fraction pos_subsample pos_sub_row pos_bagging "
-        "neg_bagging_fraction neg_subsample neg_sub_row neg_bagging top_rate "
-        "other_rate skip_drop path_smooth cat_smooth cat_l2 linear_lambda alpha fair_c "
-        "scale_pos_weight sigmoid monotone_penalty cegb_tradeoff cegb_penalty_split "
-        "poisson_max_delta_step tweedie_variance_power refit_decay_rate",
-    }
-}
 
 # Similarity from which an unknown name is probably a misspelled one.
-SIMILAR = 0.8
+SIMILAR = 0.83
+
+# Types of numbers, and their names in annotations.
+TYPES = {Real: "float", Integral: "int"}
 
 # Words in the names of numbers that are surely whole.
 WHOLE = (
@@ -137,12 +127,6 @@ def names_of(estimator: Any, name: str) -> tuple[str, ...]:
     """Return all names of a parameter, which is usually one."""
     known = ALIASES.get(_package(estimator), ())
     return next((names for names in known if name in names), (name,))
-
-
-def _unlisted(estimator: Any) -> dict[str, Any]:
-    """Return the types of the numbers that a class accepts, but does not list."""
-    of_package = UNLISTED.get(_package(estimator), {})
-    return {name: kind for kind, text in of_package.items() for name in text.split()}
 
 
 def _package(estimator: Any) -> str:
@@ -218,8 +202,7 @@ def check_aliases(name: str, owner: Any, searched: Collection[str]) -> None:
 
 def is_known(owner: Any, leaf: str) -> bool:
     """Return whether a class lists a parameter, or is known to accept it."""
-    listed = leaf in parameters_of(owner) or leaf in _unlisted(owner)
-    return listed or len(names_of(owner, leaf)) > 1
+    return leaf in parameters_of(owner) or len(names_of(owner, leaf)) > 1
 
 
 def check_name(name: str, owner: Any, before: Any) -> None:
@@ -240,7 +223,7 @@ def check_name(name: str, owner: Any, before: Any) -> None:
             f"search_spaces names {name!r}, which {kind} does not have."
             f"{did_you_mean(name, [prefix + other for other in known])}"
         )
-    others = [*_unlisted(owner), *itertools.chain(*ALIASES.get(_package(owner), ()))]
+    others = [*itertools.chain(*ALIASES.get(_package(owner), ()))]
     close = difflib.get_close_matches(leaf, known, n=1, cutoff=SIMILAR)
     close = close or difflib.get_close_matches(leaf, others, n=1, cutoff=SIMILAR)
     if close:
@@ -268,42 +251,20 @@ def _takes_any_name(estimator: Any) -> bool:
 def number_types(estimator: Any, name: str) -> set[Any]:
     """Return the types of a parameter that its class declares; empty if unknown.
 
-    Its constraints, annotation or documentation list them, or the documentation of the
-    default value does.
+    They are declared by constraints, by an annotation, or by the default value.
     """
-    if found := compat.number_types(estimator, name):
-        return found
-    if name in (unlisted := _unlisted(estimator)):
-        return {unlisted[name]}
+    if declared := compat.number_types(estimator, name):
+        return declared
     known = parameters_of(estimator)
-    for other in names_of(estimator, name):
-        parameter = known.get(other)
-        default = None if parameter is None else parameter.default
-        if parameter is not None and parameter.annotation is not parameter.empty:
-            found |= _types_in(str(parameter.annotation))
-        found |= _types_in(_documented(estimator, other))
+    for parameter in filter(None, map(known.get, names_of(estimator, name))):
+        words = re.findall(r"\w+", str(parameter.annotation))
+        types = {kind for kind, word in TYPES.items() if word in words}
+        default = parameter.default
         whole = isinstance(default, int) and default not in (0, 1)
-        if whole or isinstance(default, str | bool):
-            found = found or {type(default)}
-    return found
-
-
-def _types_in(text: str) -> set[Any]:
-    """Return the types of numbers in an annotation or a description."""
-    text = re.sub(r"default.*", "", text)
-    words = {Real: r"float\w*|Real|double|number", Integral: r"int|integer|Int\w*"}
-    return {kind for kind, word in words.items() if re.search(rf"\b({word})\b", text)}
-
-
-def _documented(estimator: Any, name: str) -> str:
-    """Return the type of a parameter in the docstrings of an estimator's class."""
-    entry = rf"^\s*(?:\w+, )*{re.escape(name)}(?:, \w+)*\s*[:(]\s*(.+)$"
-    for cls in type(estimator).__mro__[:-1]:
-        constructor = vars(cls).get("__init__")
-        for text in (cls.__doc__, getattr(constructor, "__doc__", None)):
-            if match := re.search(entry, text or "", re.MULTILINE):
-                return match[1]
-    return ""
+        if not types and (whole or isinstance(default, str | bool)):
+            types = {type(default)}
+        declared |= types
+    return declared
 
 
 def warn_of_range(name: str, owner: Any, dimension: Any) -> None:
@@ -314,11 +275,13 @@ def warn_of_range(name: str, owner: Any, dimension: Any) -> None:
     """
     leaf = name.rpartition("__")[2]
     types, kind = number_types(owner, leaf), type(owner).__name__
-    if Real not in types if types else _has_word([leaf], WHOLE):
+    is_scale = _has_word(names_of(owner, leaf), SCALES)
+    is_whole = not is_scale and _has_word([leaf], WHOLE)
+    if Real not in types if types else is_whole:
         return
     low, high, prior = dimension.low, dimension.high, dimension.prior
     is_unclear = dimension.n_items == 2 and low > 0 and high > LONG * low
-    is_unclear = is_unclear and _has_word(names_of(owner, leaf), SCALES)
+    is_unclear = is_unclear and is_scale
     if is_unclear:
         prior = "log-uniform"
     tail = "" if prior == "uniform" else f", {prior!r}"

@@ -4,8 +4,6 @@ The displays follow scikit-learn's convention: ``XDisplay.from_search(search)`` 
 fitted search; ``XDisplay.from_history`` draws a running search from its journal.
 """
 
-from typing import NoReturn
-
 from skbayes.inspection.advice import advice
 from skbayes.inspection.convergence import ConvergenceDisplay
 from skbayes.inspection.importance import Importance, ImportanceDisplay, importance
@@ -31,9 +29,3 @@ __all__ = [
     "read_record",
 ]
 __dir__ = __all__.copy
-
-
-def __getattr__(name: str) -> NoReturn:
-    from skbayes.utils.did_you_mean import missing_name
-
-    raise missing_name(__name__, name)

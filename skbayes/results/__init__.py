@@ -1,7 +1,5 @@
 """Results of searches: data frames, refit rules, corrected scores and warm starts."""
 
-from typing import NoReturn
-
 from skbayes.results.frame import results_frame
 from skbayes.results.scores import FastestWithin, OneStandardError, corrected_best_score
 from skbayes.results.warm_start import known_results
@@ -14,9 +12,3 @@ __all__ = [
     "results_frame",
 ]
 __dir__ = __all__.copy
-
-
-def __getattr__(name: str) -> NoReturn:
-    from skbayes.utils.did_you_mean import missing_name
-
-    raise missing_name(__name__, name)

@@ -1,7 +1,5 @@
 """Searches: estimators that tune the hyper-parameters of another estimator."""
 
-from typing import NoReturn
-
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.combination import EnsembleResult
@@ -31,9 +29,3 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-def __getattr__(name: str) -> NoReturn:
-    from skbayes.utils.did_you_mean import missing_name
-
-    raise missing_name(__name__, name)

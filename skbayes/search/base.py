@@ -366,8 +366,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """Check the arguments and the data, and decide what precedes the first fit."""
         settings, X, y = self._resolve(X, y, params)
         settings["stopper"] = validate.check_stoppers(self.stopper)
-        with self._plain_words():
-            compat.check_parameters(self, self._accepted_values(), settings)
         self._check_source(self.warm_start_from)
         validate.check_arguments(settings)
         estimator = settings["estimator"]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import re
 from abc import abstractmethod
 from collections.abc import (
     Callable,
     Collection,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -33,7 +30,7 @@ from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.registry import registry
 from skbayes.trial.aspects import registry as aspects
 from skbayes.trial.records import History
-from skbayes.utils.did_you_mean import NameHints, name_elsewhere, surrogate_elsewhere
+from skbayes.utils.did_you_mean import NameHints, name_elsewhere
 from skbayes.utils.pickled_version import PickledVersion
 
 # -- types ----------------------------------------------------------------------------
@@ -138,7 +135,7 @@ ANY_SURROGATE = [
 class _WithAcquisition(compat.HasMethods):
     """Tuples of a surrogate and an acquisition function, given by name or class.
 
-    It is the last constraint. Its errors translate the names of other libraries.
+    Its error lists the acquisition functions.
     """
 
     def __init__(
@@ -150,10 +147,6 @@ class _WithAcquisition(compat.HasMethods):
     def is_satisfied_by(self, val: Any) -> bool:
         is_pair = isinstance(val, tuple) and len(val) == 2
         surrogate, acquisition = val if is_pair else (val, None)
-        ours = self.surrogates[0].options  # the first one lists the names
-        if isinstance(surrogate, str):
-            if name := surrogate_elsewhere(surrogate, ours):
-                raise ValueError(f"surrogate: {surrogate!r} is called {name!r} here.")
         if not is_pair:
             return False
         is_name = isinstance(acquisition, str) and acquisition in self.names
@@ -189,8 +182,9 @@ def _takes_booleans(accepted: Any) -> bool:
 
 # -- errors ---------------------------------------------------------------------------
 
-# Values of the parameters that scikit-learn describes by the names of classes.
+# Accepted values, where scikit-learn would list the names of classes.
 EXPECTED = {
+    "all_tradeoffs": "True or False",
     "complexity": "'auto', or a dict of signs such as {'C': 1}",
     "constraints": "a dict of bounds such as {'recall': '>= 0.7'}, a function of the "
     "configuration, a list of both, or None",
@@ -202,29 +196,33 @@ EXPECTED = {
     "error_score": "'raise' or a number, such as np.nan",
     "estimator": "an estimator with a method fit, such as SVC()",
     "initial_points": "'default', a list of configurations such as [{'C': 1.0}], an "
-    "int, or None",
+    "int of at least 0, or None",
     "journal": "the path of a file such as 'search.journal', or None",
     "language": "the name of a language such as 'english', or None",
+    "multi_fidelity": "True, False or 'auto'",
     "n_iter": "an int, such as 50; with stages also one for each, such as (30, 10)",
     "n_jobs": "an int such as 2, -1 for all processors, or None",
     "objectives": "a dict such as {'roc_auc': 'max', 'fit_time': 'min'}",
     "pre_dispatch": "an int of at least 1, or a str such as '2*n_jobs'",
+    "pruning": "True, False, or a number between 0 and 0.5, such as 0.1",
     "random_state": "an int of at least 0, such as 42, a RandomState, or None",
     "refit": "True, False, 'ensemble', 'corrected', the name of a metric, a dict of "
     "options, or a callable",
     "return_folds": "None, 'estimators', a method such as 'predict_proba', or a list",
+    "return_train_score": "True or False",
     "score_range": "a pair of numbers such as (0, 1), or None",
     "scoring": "the name of a metric such as 'accuracy', a scorer, a list or dict of "
     "these, or None",
     "search_spaces": "'auto', a dict such as {'C': (0.1, 10.0, 'log-uniform')}, or a "
     "list of dicts",
-    "stages": "a list of training sizes, such as (0.3, 1.0)",
+    "stages": "'auto', or a list of training sizes, such as (0.3, 1.0)",
     "subset_fraction": "a number between 0 and 1, such as 0.1",
-    "surrogate": "a name such as 'gp', 'trees', 'tpe', 'graph', 'random' or 'sobol', a "
-    "surrogate object, or a tuple such as ('gp', 'ei')",
-    "timeout": "a number of seconds, a string such as '5 min', or None",
+    "surrogate": "the name of a surrogate such as 'gp', a surrogate object, or a tuple "
+    "such as ('gp', 'ei')",
+    "timeout": "a number of seconds above 0, a string such as '5 min', or None",
     "train_sizes": "a list of training sizes, such as (0.1, 0.3, 1.0)",
     "trial_limits": "a dict such as {'time': '5 min', 'memory': '2 GB'}, or None",
+    "verbose": "an int of at least 0, True, False, or 'progress'",
 }
 
 
@@ -432,40 +430,35 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
                 f"{kind}: the estimator is the first argument, and search_spaces the "
                 f"second one; write {kind}(estimator, search_spaces)."
             )
-        with self._plain_words():
-            super()._validate_params()  # type: ignore[misc]
         accepted = self._accepted_values()
-        if missing := [name for name in accepted if not hasattr(self, name)]:
+        known = {*vars(self), *dir(type(self))}
+        if missing := [name for name in accepted if name not in known]:
             raise TypeError(
                 f"{kind}.__init__ must call super().__init__, which sets "
                 f"{', '.join(missing)}."
             )
-        for name, value in self._values().items():
-            # For Python, True is a number.
-            if isinstance(value, bool) and not _takes_booleans(accepted.get(name)):
-                raise ValueError(
-                    f"The {name!r} parameter of {kind} must be "
-                    f"{EXPECTED.get(name, 'a number')}. Got {value} instead."
-                )
+        # Properties in place of parameters may depend on the others.
+        for name in {**self.get_params(deep=False), **accepted}:
+            self._check_value(name, accepted.get(name, "no_validation"))
 
-    @contextlib.contextmanager
-    def _plain_words(self) -> Iterator[None]:
-        """Replace the names of Python's classes in scikit-learn's errors."""
-        try:
-            yield
-        except ValueError as error:
-            # The words between them and the name in NumPy depend on the releases.
-            booleans = r"an instance of 'bool'(,| or) an instance of 'numpy\.bool_?'"
-            text = re.sub(booleans, "True or False", str(error))
-            name = text.partition("'")[2].partition("'")[0]
-            if name in EXPECTED and ("instance of" in text or "implementing" in text):
-                text = (
-                    f"The {name!r} parameter of {type(self).__name__} must be "
-                    f"{EXPECTED[name]}. Got {getattr(self, name)!r} instead."
-                )
-            if text == str(error):
-                raise
-            raise type(error)(text) from None
+    def _check_value(self, name: str, accepted: Any) -> None:
+        """Raise an error for a value that is not among the accepted ones."""
+        kind, value = type(self).__name__, getattr(self, name)
+        error = compat.invalid_value(kind, name, value, accepted)
+        # For Python, True is a number.
+        is_number = isinstance(value, bool) and not _takes_booleans(accepted)
+        if error is None and not is_number:
+            return
+        listed = (compat.Interval, compat.StrOptions, type(None))
+        if error is not None and all(isinstance(one, listed) for one in accepted):
+            raise error
+        names = {o for one in accepted for o in getattr(one, "options", ())}
+        hint = f" The names are {', '.join(map(repr, sorted(names)))}." if names else ""
+        raise compat.InvalidParameterError(
+            f"The {name!r} parameter of {kind} must be "
+            f"{EXPECTED.get(name, 'a number')}. Got {value!r} instead."
+            f"{hint * isinstance(value, str)}"
+        )
 
     def _check_source(self, source: Any) -> None:
         if source is self:

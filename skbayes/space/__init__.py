@@ -1,7 +1,5 @@
 """Search spaces: their dimensions, their structure, and their notation."""
 
-from typing import NoReturn
-
 from skbayes.space.dimensions import Dimension, Integer, Real
 from skbayes.space.distribution import Distribution
 from skbayes.space.lists import Categorical, Ordinal
@@ -23,9 +21,3 @@ __all__ = [
     "Space",
 ]
 __dir__ = __all__.copy
-
-
-def __getattr__(name: str) -> NoReturn:
-    from skbayes.utils.did_you_mean import missing_name
-
-    raise missing_name(__name__, name)

@@ -14,7 +14,6 @@ from skbayes.surrogates.graph import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.random_search import RandomSampler, SobolSampler
 from skbayes.surrogates.trees import TreeEnsemble
-from skbayes.utils.did_you_mean import surrogate_elsewhere
 
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates
@@ -56,8 +55,6 @@ def check_surrogate(surrogate: Any) -> Any:
     if isinstance(surrogate, str):
         if surrogate in registry:
             return surrogate
-        if known_name := surrogate_elsewhere(surrogate, registry):
-            raise ValueError(f"surrogate: {surrogate!r} is called {known_name!r} here.")
     elif isinstance(surrogate, type):
         raise ValueError(
             f"surrogate must be an object, got the class {surrogate.__name__}; write "

@@ -4,57 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import importlib.util
 from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
 
-import skbayes
-
-# Parameters for the names in scikit-learn's searches, scikit-optimize and Optuna, with
-# a hint if not only the name differs. The first row with a parameter of the class
-# applies.
+# Parameters for those of scikit-learn's searches, scikit-optimize's BayesSearchCV and
+# OptunaSearchCV, with a hint if not only the name differs. The first row with a
+# parameter of the class applies.
 ELSEWHERE = [
-    ("search_spaces", "param_grid param_distributions dimensions", ""),
-    ("n_iter", "n_candidates n_calls n_trials", ""),
+    ("search_spaces", "param_grid param_distributions", ""),
+    ("n_iter", "n_candidates n_trials", ""),
     ("objectives", "scoring", ""),
-    ("journal", "storage", ""),
     ("warm_start_from", "study", ""),
-    ("surrogate", "base_estimator sampler", ""),
-    ("random_state", "seed", ""),
     ("stopper", "callbacks", ""),
     ("error_score", "catch", ""),
     (
-        "objectives",
-        "direction directions",
-        "Each objective has its direction, such as objectives={'roc_auc': 'max', "
-        "'fit_time': 'min'}.",
-    ),
-    (
-        "scoring",
-        "direction directions",
-        "A search maximizes scoring. To minimize a loss, maximize its negative, such "
-        "as scoring='neg_log_loss'.",
-    ),
-    (
         "search_spaces",
-        "factor min_resources max_resources resource",
+        "factor resource min_resources max_resources aggressive_elimination subsample",
         "Write MultiStageSearchCV(estimator, space, stages=(0.3, 1.0)).",
     ),
-    ("initial_points", "n_initial_points n_startup_trials", "Write initial_points=5."),
-    ("pruning", "enable_pruning pruner", "Write pruning=True."),
+    ("pruning", "enable_pruning", "Write pruning=True."),
     ("estimator", "fit_params", "Write search.fit(X, y, sample_weight=weights)."),
     ("pre_dispatch", "n_points", "Write pre_dispatch=4."),
-    ("surrogate", "acq_func", "Write surrogate=('gp', 'ucb')."),
+    ("surrogate", "optimizer_kwargs", "Write surrogate=('gp', 'ucb')."),
 ]
-
-# Names of surrogates in other libraries, in lowercase.
-SURROGATES_ELSEWHERE = {
-    **dict.fromkeys(("gaussian_process", "gpr"), "gp"),
-    **dict.fromkeys(("rf", "random_forest", "et", "gbrt", "lightgbm"), "trees"),
-    "dummy": "random",
-}
 
 # Maximum number of suggested names.
 MOST = 3
@@ -114,12 +88,6 @@ def name_elsewhere(name: str, known: Container[str]) -> str:
     return ""
 
 
-def surrogate_elsewhere(name: str, known: Container[str]) -> str | None:
-    """Return the known surrogate that has this name or another case elsewhere."""
-    equivalent = SURROGATES_ELSEWHERE.get(name.lower(), name.lower())
-    return equivalent if equivalent != name and equivalent in known else None
-
-
 class NameHints:
     """Mix-in that adds suggestions to errors for unknown attributes.
 
@@ -150,27 +118,3 @@ class NameHints:
             raised = error(text)
             raised.name, raised.obj = name, self
             raise raised
-
-
-def missing_name(module: str, name: str) -> AttributeError:
-    """Return the error for a name that a module lacks; it names the module that has it.
-
-    Parameters
-    ----------
-    module : str
-        Name of the module.
-    name : str
-        Missing name.
-
-    Returns
-    -------
-    error : AttributeError
-        Error to raise.
-    """
-    text = f"module {module!r} has no attribute {name!r}"
-    # A submodule that is being imported is not an attribute yet.
-    if name[0] != "_" and importlib.util.find_spec(f"{module}.{name}") is None:
-        for home in ("skbayes", *(f"skbayes.{each}" for each in skbayes._PACKAGES)):
-            if name in importlib.import_module(home).__all__:
-                return AttributeError(f"{text}; it is {home}.{name}", name=name)
-    return AttributeError(text, name=name)

@@ -148,12 +148,9 @@ BayesSearchCV(SVC(), space, timeout="1 week").fit(X, y)
     units s, min, h or d, such as '90 s', '5 min' or '1h30m', got '1 week'.
 
 BayesSearchCV(SVC(), space, surrogate="best").fit(X, y)
-    InvalidParameterError: The 'surrogate' parameter of BayesSearchCV must be a name
-    such as 'gp', 'trees', 'tpe', 'graph', 'random' or 'sobol', a surrogate object, or
-    a tuple such as ('gp', 'ei'). Got 'best' instead.
-
-BayesSearchCV(SVC(), space, surrogate="RF").fit(X, y)
-    ValueError: surrogate: 'RF' is called 'trees' here.
+    InvalidParameterError: The 'surrogate' parameter of BayesSearchCV must be the name
+    of a surrogate such as 'gp', a surrogate object, or a tuple such as ('gp', 'ei').
+    Got 'best' instead. The names are 'gp', 'gp-additive', 'gp-matern32', …
 
 BayesSearchCV(SVC(), space, surrogate=("gp", "EI")).fit(X, y)
     ValueError: surrogate: 'EI' is not an acquisition function. It must be one of
