@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 from joblib.parallel import get_active_backend
 from simple_estimators import Sometimes
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from threadpoolctl import threadpool_info
 
 
@@ -135,19 +135,6 @@ class Waits(Sometimes):
                 while True:
                     time.sleep(60)
         return super().fit(X, y)
-
-
-class NeverFitted(ClassifierMixin, BaseEstimator):
-    """Classifier whose fit fails the test."""
-
-    def __init__(self, a=1):
-        self.a = a
-
-    def fit(self, X, y, sample_weight=None):
-        raise AssertionError("fitted")
-
-    def predict(self, X):
-        raise AssertionError("predicted")
 
 
 def scores_nothing(model, X, y):

@@ -105,19 +105,6 @@ def test_notations_of_auto():
     assert {trial.params["kernel"] for trial in search.trials_} == {"rbf", "linear"}
 
 
-@pytest.mark.parametrize(
-    ("spaces", "error", "message"),
-    [
-        ("atuo", TypeError, "must be 'auto', a dict or a list of dicts, got 'atuo'"),
-        ({"auto": "yes"}, TypeError, "'auto' must be True"),
-        ({"auto": True, "kernal": None}, ValueError, "'kernal'.* mean 'kernel'"),
-    ],
-)
-def test_mistakes_are_reported_before_any_fit(spaces, error, message, no_trials):
-    with pytest.raises(error, match=message):
-        _of_svc(spaces)
-
-
 def test_parts_that_are_not_known_are_said(capsys):
     pipeline = make_pipeline(Unknown(), KNeighborsClassifier())
     search = _small(pipeline, verbose=1).fit(X, y)

@@ -1,4 +1,7 @@
-"""Wrong arguments and data: errors that name the remedy, before the first fit."""
+"""Wrong arguments and data: errors that name the remedy, before the first fit.
+
+`docs/test_troubleshooting` checks the messages of the most frequent ones.
+"""
 
 import copy
 import inspect
@@ -7,34 +10,51 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from every_search import SEARCHES, data, make
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_iris
-from sklearn.ensemble import BaggingClassifier, StackingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    RandomForestRegressor,
+    StackingClassifier,
+)
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import (
     BayesSearchCV,
     HyperTuneSearchCV,
     MultiStageSearchCV,
+    Optimizer,
     ParetoSearchCV,
     TextRepresentationSearchCV,
     TradeoffSearchCV,
 )
 from skbayes.defaults import models
-from skbayes.space import Choice, Real, Space
+from skbayes.search._validation import check_data, check_weights
+from skbayes.space import Categorical, Choice, Integer, Real, Space
+from skbayes.surrogates import GaussianProcess
+
+pytestmark = pytest.mark.filterwarnings("ignore:search_spaces is empty")
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (0.1, 10.0)}
 STEPS = make_pipeline(StandardScaler(), SVC())
+SCALED = make_pipeline(SVC())
 
 
 def own(truth, predicted):
@@ -57,6 +77,10 @@ def scored(estimator, X, y):
     return 1.0
 
 
+def no_argument():
+    return 0
+
+
 class Copying(LogisticRegression):
     """Classifier that returns copies of its parameters, as those of CatBoost."""
 
@@ -68,22 +92,35 @@ class Copying(LogisticRegression):
         return copy.deepcopy(super().get_params(deep))
 
 
+class Foreign(ClassifierMixin, BaseEstimator):
+    """Estimator without parameter constraints."""
+
+    def __init__(self, rate=0.1, depth=3):
+        self.rate = rate
+        self.depth = depth
+
+    def fit(self, X, y):
+        return self
+
+
 LISTED = Copying(names=["a", "b"])
 AS_TUPLE = r"Write a tuple: Copying\(names=\('a', 'b'\)\)"
-
-
-def no_argument():
-    return 0
-
-
-# Parameters for which True has a meaning.
-SWITCHES = {"refit", "pruning", "verbose", "return_train_score"}
-SWITCHES |= {"multi_fidelity", "all_tradeoffs"}
+MISSING = np.array(["a", "b", "c"], dtype=object)[y]
+MISSING[[3, 8]] = np.nan
+RARE = np.zeros(5000, dtype=int)
+RARE[-1], RARE[-2] = 1, 2
+MANY = np.zeros((5000, 1))
+YES = np.where(y > 0, "yes", "no")
 
 
 def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
     estimator = SVC() if estimator is None else estimator
     return kind(estimator, space, **{"n_iter": 3, "cv": 2, "random_state": 0, **more})
+
+
+def fits(estimator, X=X, y=y, space=None, **more):
+    """Return a search and its data; it has no parameters by default."""
+    return search_of(estimator, {} if space is None else space, **more), (X, y)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +138,6 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
         (search_of(make_pipeline(StandardScaler(), SVC)), r"estimator.steps.* SVC\(\)"),
         (search_of(OneVsRestClassifier(SVC)), r"estimator.estimator .* SVC\(\)"),
         (search_of(StackingClassifier([("a", SVC)])), r"estimators\['a'\] .* SVC\(\)"),
-        (search_of(SVC), r"estimator must be .* SVC\(\)"),
         (search_of(STEPS, {"svc": [SVC(), LinearSVC]}), r"'svc' .* LinearSVC\(\)"),
         (search_of(STEPS, {"svc": Choice({SVC: {}})}), r"'svc' .* SVC\(\)"),
         (
@@ -109,25 +145,48 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
             r"'standardscaler' .* StandardScaler\(\)",
         ),
         (search_of(STEPS, {"svc": [SVC(), LISTED]}), AS_TUPLE),
+        (search_of(refit=SVC), r"refit must be an object.* SVC\(\)"),
         # Metrics of labels.
         (search_of(scoring=own), r"scoring: own .* make_scorer\(own\)"),
         (search_of(scoring=labels), r"scoring: labels .* make_scorer\(labels\)"),
         (search_of(scoring={"a": own}, refit="a"), r"make_scorer\(own\)"),
+        (search_of(scoring={"ours": accuracy_score}), r"make_scorer\(accuracy_score\)"),
         (search_of(scoring=two), r"scoring: two must accept an estimator, X and y"),
-        # Metrics that need a method of an inner estimator.
+        # Metrics of a method that the estimator lacks.
         (
             search_of(OneVsOneClassifier(SVC()), "auto", scoring="roc_auc_ovr"),
             "scoring.*predict_proba.*OneVsOneClassifier",
         ),
-        (
-            search_of(OneVsRestClassifier(SVC()), "auto", scoring="neg_log_loss"),
-            r"CalibratedClassifierCV\(OneVsRestClassifier\(...\)",
+        *(
+            (
+                search_of(model, {}, scoring=scoring, refit=False),
+                f"^scoring.* does not have. Use {remedy}",
+            )
+            for model, scoring, remedy in [
+                (LinearSVC(), "neg_log_loss", r"CalibratedClassifierCV\(LinearSVC\(\)"),
+                (
+                    OneVsRestClassifier(SVC()),
+                    "neg_log_loss",
+                    r"CalibratedClassifierCV\(OneVsRestClassifier\(...\)",
+                ),
+                (
+                    make_pipeline(StandardScaler(), SGDClassifier()),
+                    ["accuracy", "neg_brier_score"],
+                    r"SGDClassifier\(loss='log_loss'\)",
+                ),
+                (DBSCAN(), "adjusted_rand_score", "another metric"),
+            ]
         ),
         # Values described without classes of Python.
         (search_of(trial_limits=10), r"'trial_limits' .*{'time': '5 min'"),
         (search_of(constraints="recall>=.7"), r"'constraints' .*{'recall': '>= 0.7'}"),
         (search_of(kind=MultiStageSearchCV, stages=0.3), r"'stages' .*\(0.3, 1.0\)"),
         (search_of(kind=MultiStageSearchCV, n_iter="9"), r"'n_iter' .*\(30, 10\)"),
+        (search_of(surrogate="GP"), "'surrogate' .* The names are 'gp', 'gp-additive'"),
+        (
+            search_of(kind=HyperTuneSearchCV, surrogate="trees"),
+            "'surrogate' .* The names are 'gp', 'gp-matern52', 'gp-rbf'",
+        ),
         (search_of(n_jobs=0), "n_jobs must be .* -1 for all"),
         (search_of(n_jobs=1.5), "'n_jobs' .* -1 for all"),
         *(
@@ -136,7 +195,6 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
         ),
         # Callables with other arguments.
         (search_of(refit=no_argument), "refit: no_argument must accept cv_results_"),
-        (search_of(refit=SVC), r"refit must be an object.* SVC\(\)"),
         (search_of(stopper=[no_argument]), "stopper: no_argument must accept the tri"),
         (
             make(TradeoffSearchCV, cost=no_argument),
@@ -150,14 +208,6 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
             )
             for weight in ("a", True, [1], None)
         ),
-        (
-            search_of(refit={"rul": "ensemble"}),
-            "refit: a dict must have a 'rule'",
-        ),
-        (
-            search_of(refit={"rule": "ensemble", "metric": "acuracy"}),
-            "refit: 'acuracy' is not a metric of the search. Did you mean 'accuracy'",
-        ),
         (search_of(scoring=["accuracy", None]), "scoring: The list"),
         (search_of(scoring=[]), "scoring: The list"),
         (search_of(constraints=[None]), "constraints must be"),
@@ -167,20 +217,53 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
         (search_of(warm_start_from={1: 2}), "warm_start_from: "),
         (search_of(kind=MultiStageSearchCV, n_iter=(5, "5")), "n_iter"),
         (search_of(kind=MultiStageSearchCV, n_iter=(5, None)), "n_iter"),
+        (
+            search_of(initial_points={"C": 1}),
+            r"write initial_points=\[{'C': 1}\]",
+        ),
         *((make(kind, initial_points=[None]), "initial_points: ") for kind in SEARCHES),
         *(
             (search_of(cv=cv), "cv: ")
             for cv in ([5], [None], b"x", {1}, [("a", "b")], [([0, 1], [2, 300])])
         ),
         (search_of(cv=[([], [1])]), "cv: .* numbers of rows below 150"),
+        *(
+            (search_of(initial_points=points), "initial_points: the number")
+            for points in ([{"C": 1.0}, -1], [False])
+        ),
+        (search_of(constraints=[callable, len]), "2 functions and 0 dicts"),
+        (search_of(constraints=["recall >= 0.9"]), "or a list of both"),
+        (
+            search_of(constraints=lambda params: params["b"] < 0.5),
+            "The constraint raised KeyError.'b'",
+        ),
+        (search_of(return_folds=["predict", "predict_proba"]), "names 2 methods"),
+        (search_of(return_folds=True), "return_folds='estimators'"),
+        (search_of(surrogate=("oracle", "ei")), "a tuple such as"),
+        (search_of(surrogate=GaussianProcess), "surrogate .*the class GaussianProce"),
+        (search_of(n_iter=None), "n_iter=None requires timeout or stopper"),
+        # Search spaces.
+        (search_of(space="atuo"), "must be 'auto', a dict or a list of dicts"),
+        (search_of(space={"auto": "yes"}), "'auto' must be True"),
+        (search_of(space={"auto": True, "kernal": None}), "'kernal'.* mean 'kernel'"),
+        (search_of(space={"C": (np.nan, 1.0)}), "'C'.* low must be finite"),
+        (search_of(space=[SPACE, {"nonsense__C": (1, 9)}]), "nonsense"),
+        (
+            search_of(STEPS, {"svc": [SVC(), GaussianNB()], "svc__C": [1]}),
+            "svc__C",
+        ),
+        (search_of(KFold()), "estimator|Cannot clone object"),
         # Arguments in the wrong order.
         (BayesSearchCV(SPACE, SVC()), r"BayesSearchCV\(estimator, search_spaces\)"),
         (BayesSearchCV(models(X, y)), r"^Unpack .*BayesSearchCV\(\*models\(X, y\)"),
         # Rules of the refit.
-        (search_of(refit="ensembel"), "refit .*'ensembel'. Did you mean 'ensemble'"),
-        (search_of(refit="Ensemble"), "Did you mean 'ensemble'"),
-        (search_of(refit="corected"), "Did you mean 'corrected'"),
+        (search_of(refit={"rul": "ensemble"}), "refit: a dict must have a 'rule'"),
+        (
+            search_of(refit={"rule": "ensemble", "metric": "acuracy"}),
+            "refit: 'acuracy' is not a metric of the search. Did you mean 'accuracy'",
+        ),
         (search_of(refit={"rule": "ensembel"}), "refit.* Did you mean 'ensemble'"),
+        (search_of(refit="Ensemble"), "Did you mean 'ensemble'"),
         (search_of(scoring=scored, refit="Corrected"), "Did you mean 'corrected'"),
         (
             search_of(scoring=["accuracy", "f1_macro"], refit="ensembel"),
@@ -190,6 +273,19 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
             search_of(kind=MultiStageSearchCV, refit="ensembel"),
             "Did you mean 'ensemble'",
         ),
+        # Values that no estimator of the space accepts.
+        (search_of(space={"C": (-2.0, 0.0)}), "'C': no value is valid. The 'C' para"),
+        (search_of(space={"kernel": ["rfb", "lin"]}), "Got 'rfb' instead"),
+        (search_of(space={"tol": stats.norm(-99, 1)}), "'tol'"),
+        (
+            search_of(space=[{"C": [1.0]}, {"C": [-1.0], "kernel": ["rbf"]}]),
+            "Got -1.0",
+        ),
+        (
+            search_of(space={"kernel": Choice({"poly": {"degree": ["a", "b"]}})}),
+            "'degree'",
+        ),
+        (search_of(STEPS, {"svc__C": ["a"]}), "'svc__C'.*parameter of SVC"),
     ],
 )
 def test_wrong_arguments(search, message, no_trials):
@@ -201,37 +297,171 @@ def test_wrong_arguments(search, message, no_trials):
 
 
 @pytest.mark.parametrize(
-    "given, message",
+    "search, given, params, message",
     [
-        ((None, y), "X is None; call fit"),
-        ((None,), "X is None; call fit"),
-        ((X[:0], y[:0]), "X has no rows"),
-        (([], []), "X has no rows"),
-        ((pd.DataFrame(X)[:0], y[:0]), "X has no rows"),
-        ((3, y), "^X and y: "),
-        (("data.csv", y), "^X and y: "),
-        ((y, X), r"exchanged; call fit\(X, y\)"),
+        *(
+            (search_of(), given, {}, message)
+            for given, message in [
+                ((None, y), "X is None; call fit"),
+                ((X[:0], y[:0]), "X has no rows"),
+                (([], []), "X has no rows"),
+                ((pd.DataFrame(X)[:0], y[:0]), "X has no rows"),
+                ((3, y), "^X and y: "),
+                (("data.csv", y), "^X and y: "),
+                ((y, X), r"exchanged; call fit\(X, y\)"),
+                ((X, MISSING), "y contains missing labels .* rows 3, 8"),
+                (
+                    (X, pd.Series(MISSING).replace(np.nan, None)),
+                    "y contains missing labels .* rows 3, 8",
+                ),
+                (
+                    (X, pd.Series(MISSING).replace(np.nan, pd.NA)),
+                    "y contains missing labels .* rows 3, 8",
+                ),
+            ]
+        ),
+        *(
+            (search_of(model, {}, scoring=scoring), (X, target), {}, message)
+            for model, target, scoring, message in [
+                (make_pipeline(StandardScaler(), SVR()), None, None, "requires y"),
+                (SVC(), y, "roc_auc", "scoring='roc_auc' does not suit the target y"),
+                (SVC(), y, "precision", "scoring='precision' does not suit"),
+                (SVC(), YES, "f1", "scoring='f1'.*pos_label"),
+                (Ridge(), y > 0, "roc_auc", "roc_auc.*Ridge does not have"),
+            ]
+        ),
+        (search_of(scoring="f1"), (MANY, RARE), {}, "scoring='f1'"),
+        # Arguments of fit.
+        *(
+            (search_of(), (X, y), {"sample_weight": np.ones(n)}, f"150 rows of X.*{n}")
+            for n in (10, 151)
+        ),
+        *(
+            (search_of(model, {}), (X, y), {name: y}, f"fit: .* takes no .*{message}")
+            for model, name, message in [
+                (SVC(), "group", "Did you mean 'groups'"),
+                (SVC(), "sample_weights", "Did you mean 'sample_weight'"),
+                (SCALED, "group", "Did you mean 'groups'"),
+                (SCALED, "sample_weight", "'svc__sample_weight'"),
+                (SCALED, "svc__sample_weihgt", "'svc__sample_weight'"),
+                (SCALED, "svm__sample_weight", "'svc__sample_weight'"),
+                (SVC(), "callbacks", "'callbacks'.*stopper"),
+            ]
+        ),
     ],
 )
-def test_wrong_data(given, message, no_trials):
+def test_wrong_data(search, given, params, message, no_trials):
     with pytest.raises((TypeError, ValueError), match=message):
-        search_of().fit(*given)
+        search.fit(*given, **params)
+
+
+TWO_MODELS = {"model": [LinearSVC(), LogisticRegression()]}
 
 
 @pytest.mark.parametrize(
-    "estimator, scoring",
+    "search, given",
     [
-        (BaggingClassifier(SVC()), "neg_log_loss"),
-        (OneVsOneClassifier(SVC()), "accuracy"),
-        (OneVsRestClassifier(LogisticRegression()), "neg_log_loss"),
-        (CalibratedClassifierCV(SVC()), "neg_log_loss"),
-        (SVC(), scored),
-        (SVC(), lambda estimator, X, y: 1.0),
+        # Metrics that suit the estimator, or a candidate.
+        *(
+            fits(model, scoring=scoring)
+            for model, scoring in [
+                (BaggingClassifier(SVC()), "neg_log_loss"),
+                (OneVsOneClassifier(SVC()), "accuracy"),
+                (OneVsRestClassifier(LogisticRegression()), "neg_log_loss"),
+                (CalibratedClassifierCV(SVC()), "neg_log_loss"),
+                # It gets the method of its default final estimator in `fit`.
+                (StackingClassifier([("nb", GaussianNB())]), "neg_log_loss"),
+                (SVC(), scored),
+                (SVC(), lambda estimator, X, y: 1.0),
+            ]
+        ),
+        fits(LinearSVC(), y=y > 0, scoring="roc_auc"),
+        fits(
+            Pipeline([("model", LinearSVC())]), space=TWO_MODELS, scoring="neg_log_loss"
+        ),
+        # Metrics that suit the target.
+        *(
+            fits(model, y=target, scoring=scoring, refit=False)
+            for model, target, scoring in [
+                (
+                    SVC(probability=True),
+                    y,
+                    ["accuracy", "f1_macro", "roc_auc_ovr", "neg_log_loss"],
+                ),
+                (SVC(), y > 0, ["roc_auc", "f1", "average_precision"]),
+                (SVC(), list(YES), ["roc_auc", "balanced_accuracy"]),
+                (
+                    Ridge(),
+                    load_diabetes().target[:150],
+                    ["r2", "neg_mean_absolute_error"],
+                ),
+                (Ridge(), np.c_[y, y], "r2"),
+                (KMeans(), y, "adjusted_rand_score"),
+                (DecisionTreeClassifier(), np.eye(3)[y], "f1_macro"),
+                (SVC(), y, {"a": "accuracy", "b": make_scorer(accuracy_score)}),
+            ]
+        ),
+        fits(SVC(), MANY, np.minimum(RARE, 1), scoring="f1"),
+        # A target that is not needed, and data that are made indexable.
+        fits(KMeans(), y=None),
+        fits(SVC(), sparse.coo_matrix(X)),
+        fits(SVC(), cv=KFold()),
+        fits(SVC(), cv=[(np.arange(100), np.arange(100, 150))]),
+        # Values that are accepted without a warning, one of which is sufficient.
+        *(
+            fits(model, y=target, space=space)
+            for model, target, space in [
+                (SVC(), y, {"C": (1.0, 100.0), "degree": (1, 3)}),
+                (SVC(), y, {"C": Integer(1, 100)}),
+                (SVC(), y, {"C": [1, 10]}),
+                (
+                    DecisionTreeClassifier(),
+                    y,
+                    {"max_features": (1, 4), "max_depth": (1, 9)},
+                ),
+                (RandomForestRegressor(), y, {"max_features": (1, 4)}),
+                (Foreign(), y, {"depth": (1, 3)}),
+                (SVC(), y, {"C": (-2.0, 2.0), "degree": Integer(1, 9)}),
+                (
+                    SVC(),
+                    y,
+                    {"tol": stats.norm(0, 1), "gamma": Categorical(["scale", 0.1])},
+                ),
+                (
+                    SVC(),
+                    y,
+                    {
+                        "C": Real(1e-9, 1e9, "log-uniform"),
+                        "class_weight": [None, {0: 2}],
+                    },
+                ),
+                # "lbfgs" is no C, but may be a solver where another model stands.
+                (
+                    STEPS,
+                    y,
+                    {"svc": [SVC(), LogisticRegression()], "svc__C": [1.0, 2.0]},
+                ),
+                (STEPS, y, {"svc__C": (0.1, 1.0), "standardscaler": ["passthrough"]}),
+            ]
+        ),
+        fits(
+            make_pipeline(TfidfVectorizer(), SVC()),
+            ["a b", "b c"] * 75,
+            space={"tfidfvectorizer__max_df": (10, 20)},
+        ),
     ],
 )
-def test_right_metrics(estimator, scoring, no_trials):
-    with pytest.raises(NameError):
-        search_of(estimator, "auto", scoring=scoring).fit(X, y)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_right_arguments_and_data(search, given, no_trials, recwarn):
+    with pytest.raises(NameError, match="Scheduler"):
+        search.fit(*given)
+    messages = [str(w.message) for w in recwarn if w.category is UserWarning]
+    assert not [text for text in messages if "search_spaces is empty" not in text]
+
+
+# Parameters for which True has a meaning.
+SWITCHES = {"refit", "pruning", "verbose", "return_train_score"}
+SWITCHES |= {"multi_fidelity", "all_tradeoffs"}
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
@@ -246,30 +476,150 @@ def test_no_error_names_a_class_of_python(kind, no_trials):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_lists_that_cannot_be_cloned(kind, no_trials):
-    whole = (
+    for estimator in (
         LISTED,
         make_pipeline(StandardScaler(), LISTED),
         OneVsRestClassifier(LISTED),
-    )
-    for estimator in whole:
+        Copying(names=np.array(["a", "b"])),
+    ):
         with pytest.raises(RuntimeError, match=f"Cannot clone .* {AS_TUPLE}"):
             make(kind, estimator=estimator).fit(*data(kind))
-    array = Copying(names=np.array(["a", "b"]))
-    with pytest.raises(RuntimeError, match=AS_TUPLE):
-        make(kind, estimator=array).fit(*data(kind))
 
 
-def test_options_that_cannot_be_cloned(no_trials):
-    warns = pytest.warns(UserWarning, match=f"search_spaces: Cannot .* {AS_TUPLE}")
-    with warns, pytest.raises(NameError):
-        search_of(Copying(), {"names": [["a", "b"], ("a",)]}).fit(X, y)
+@pytest.mark.parametrize(
+    "search, message",
+    [
+        (search_of(pre_dispatch=4), "pre_dispatch=4 is more than n_iter=3"),
+        *(
+            (search_of(space=space), "search_spaces is empty.*'auto'")
+            for space in ({}, [{}], [{}, {}])
+        ),
+        (
+            search_of(Copying(), {"names": [["a", "b"], ("a",)]}),
+            f"search_spaces: Cannot .* {AS_TUPLE}",
+        ),
+        # Integers for a real number.
+        *(
+            (search_of(model, space), message)
+            for model, space, message in [
+                (
+                    SVC(),
+                    {"C": (1, 9)},
+                    r"SVC accepts .* \(1.0, 9.0\), or Integer\(1, 9\)",
+                ),
+                (
+                    SVC(),
+                    {"C": (1, 9, "log-uniform")},
+                    r"Write \(1.0, 9.0, 'log-uniform'\)",
+                ),
+                (SCALED, {"svc__C": (1, 9)}, "'svc__C': .* SVC accepts"),
+                (SVC(), {"kernel": Choice({"rbf": {"gamma": (1, 9)}})}, "'gamma'"),
+                (Foreign(), {"rate": (0, 1)}, "'rate'.*Foreign"),
+                # Options of which some are invalid.
+                (
+                    SVC(),
+                    {"kernel": ["rfb", "linear"]},
+                    "'kernel' .*'rfb'.* Did you mean 'rbf'",
+                ),
+                (
+                    SVC(),
+                    {"gamma": ["scale", "x"]},
+                    "'gamma' has an invalid option.*'x'",
+                ),
+                (
+                    STEPS,
+                    {
+                        "svc": [SVC(), LogisticRegression()],
+                        "svc__class_weight": ["blanced", None],
+                    },
+                    "'svc__class_weight' .* Did you mean 'balanced'",
+                ),
+            ]
+        ),
+    ],
+)
+def test_doubtful_arguments_get_a_warning(search, message, no_trials):
+    with pytest.warns(UserWarning, match=message) as caught:
+        with pytest.raises(NameError):
+            search.fit(X, y)
+    assert len([w for w in caught if "is empty" not in str(w.message)]) <= 1
 
 
-@pytest.mark.parametrize("space", [{}, [{}], [{}, {}]])
-def test_an_empty_space_is_told(space, no_trials):
-    warns = pytest.warns(UserWarning, match="search_spaces is empty.*'auto'")
-    with warns, pytest.raises(NameError):
-        search_of(space=space).fit(X, y)
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_every_search_warns_of_a_long_uniform_range(kind, no_trials):
+    more = {"search_spaces": {"ccp_alpha": (1e-5, 0.1)}}
+    if kind is TextRepresentationSearchCV:
+        more = {"search_spaces": {"classifier__C": (0.01, 1e3)}}
+    if kind is HyperTuneSearchCV:
+        more["complexity"] = {"ccp_alpha": -1}
+    (name,) = more["search_spaces"]
+    with pytest.warns(UserWarning, match=f"'{name}': .* 'uniform'\\) to keep it"):
+        with pytest.raises(NameError):
+            make(kind, n_iter=3, **more).fit(*data(kind))
+
+
+def test_sizes_of_stages_that_look_like_percentages():
+    def fitted(**more):
+        more = {"kind": MultiStageSearchCV, "cv": 5, "n_iter": [1, 1], **more}
+        search_of(DummyClassifier(), {"strategy": ["prior"]}, **more).fit(X, y)
+
+    with pytest.warns(UserWarning, match=r"no trial .* 100 of the 120 .* \(0.3, 1.0\)"):
+        fitted(stages=(30, 100))
+    for stages in ((30, 60), (0.25, 0.5)):
+        with pytest.warns(UserWarning, match=r"stages ends at .*50% .* the stage 1\.0"):
+            fitted(stages=stages)
+    for stages in ((30, 1.0), (30, 120)):
+        fitted(stages=stages)
+
+
+def test_an_optimizer_refuses_one_dict_of_points_and_unknown_surrogates():
+    with pytest.raises(TypeError, match=r"write initial_points=\[{'a': 1}\]"):
+        Optimizer({"a": [1, 2]}, initial_points={"a": 1})
+    with pytest.raises(ValueError, match="surrogate must be one of.*got 'GP'"):
+        Optimizer({"x": (0.0, 1.0)}, surrogate="GP")
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_journal_in_cross_validation_fails_before_a_fit(tmp_path, n_jobs):
+    search = search_of(journal=tmp_path / "journal")
+    with pytest.raises(ValueError, match=r"outer fold.* Set journal=None"):
+        cross_val_predict(search, X, y, cv=2, n_jobs=n_jobs)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.1.0",
+    reason="NumPy before 2.1 does not copy from other devices",
+)
+def test_labels_and_weights_on_another_device():
+    strict = pytest.importorskip("array_api_strict")
+
+    def there(array):
+        return strict.asarray(array, device=strict.Device("device1"))
+
+    params = {"sample_weight": there(np.ones(150))}
+    check_data(search_of()._values(), there(X), there(y))
+    check_weights(there(X), params)
+    with pytest.raises(ValueError, match="each of the 149 rows of X, got 150 weights"):
+        check_weights(there(X[1:]), params)
+
+
+def test_callbacks_that_the_estimator_takes_are_passed_on():
+    class Called(DummyClassifier):
+        def fit(self, X, y, callback=None):
+            callback(len(y))
+            return super().fit(X, y)
+
+    called = []
+    search = search_of(Called(), {"strategy": ["prior"]}, n_iter=1)
+    search.fit(X, y, callback=called.append)
+    assert called == [75, 75, 150]
+
+
+def test_nothing_is_checked_where_the_user_wants_no_checks(no_trials):
+    with sklearn.config_context(skip_parameter_validation=True):
+        with pytest.raises(NameError):
+            search_of(space={"C": ["a"]}).fit(X, y)
 
 
 def test_log_is_short_for_log_uniform():
@@ -310,11 +660,6 @@ def test_the_only_metric_can_be_named_as_for_grid_search(scoring, refit):
     assert found[0] == found[1]
 
 
-def first_row(results):
-    """Choose a row, as a callable `refit`."""
-    return 0
-
-
 @pytest.mark.parametrize("scoring, refit", [(None, "f1"), ("f1_macro", "accuracy")])
 def test_another_metric_as_refit_has_no_effect_as_in_grid_search(scoring, refit):
     search = search_of(scoring=scoring, refit=refit)
@@ -326,20 +671,18 @@ def test_another_metric_as_refit_has_no_effect_as_in_grid_search(scoring, refit)
 
 def test_the_score_of_a_callable_refit_is_that_of_the_guiding_metric():
     tree = DecisionTreeClassifier(max_depth=1, random_state=0)
-    metrics = ["f1_macro", "accuracy"]
-    search = search_of(tree, {"max_depth": [1, 2]}, scoring=metrics, refit=first_row)
-    search.fit(X, y)
+    more = {"scoring": ["f1_macro", "accuracy"], "refit": lambda results: 0}
+    search = search_of(tree, {"max_depth": [1, 2]}, **more).fit(X, y)
     expected = search.scorer_["f1_macro"](search.best_estimator_, X, y)
     assert search.score(X, y) == expected != search.best_estimator_.score(X, y)
 
 
-@pytest.mark.parametrize("kind", SEARCHES)
-def test_every_search_warns_of_a_long_uniform_range(kind):
-    more = {"search_spaces": {"ccp_alpha": (1e-5, 0.1)}}
-    if kind is TextRepresentationSearchCV:
-        more = {"search_spaces": {"classifier__C": (0.01, 1e3)}}
-    if kind is HyperTuneSearchCV:
-        more["complexity"] = {"ccp_alpha": -1}
-    (name,) = more["search_spaces"]
-    with pytest.warns(UserWarning, match=f"'{name}': .* 'uniform'\\) to keep it"):
-        make(kind, n_iter=3, **more).fit(*data(kind))
+def test_a_scorer_need_not_be_hashable():
+    class Scorer:
+        __hash__ = None
+
+        def __call__(self, estimator, X, y):
+            return estimator.score(X, y)
+
+    search = search_of(GaussianNB(), {}, scoring=Scorer(), n_iter=1).fit(X, y)
+    assert search.best_score_ > 0.5

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from every_search import small_search
 from grid_comparison import searches
-from scripted_estimators import NeverFitted
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -29,7 +28,6 @@ from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -38,8 +36,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 
 from skbayes import BayesSearchCV, compat
-from skbayes.space import Choice, Space
-from skbayes.surrogates import GaussianProcess
+from skbayes.space import Space
 
 X, y = load_iris(return_X_y=True)
 LOGISTIC = LogisticRegression(max_iter=500)
@@ -170,32 +167,6 @@ def test_d5_namespace_errors_name_the_outer_class():
     search.best_estimator_.predict = inner
     with pytest.raises(ValueError, match=r"BayesSearchCV\.predict\(\)"):
         search.predict(X)
-
-
-NESTED = Choice({1: {}, 2: {"b": (1e-3, 1.0, "log-uniform")}})
-
-
-# Where only some options refuse a name.
-SOME = [{"svc__C": [1, 2]}, {"svc": [GaussianNB()], "svc__C": [1, 2]}]
-
-
-@pytest.mark.parametrize(
-    "estimator, spaces, more, culprit",
-    [
-        (NeverFitted(), {"a": (np.nan, 1.0)}, {}, "'a'.* low must be finite"),
-        (NeverFitted(), [{"a": [1, 2]}, {"nonsense__C": (1, 9)}], {}, "nonsense"),
-        (NeverFitted(), {"a": NESTED}, {"constraints": lambda p: p["b"] < 0.5},
-         "The constraint raised KeyError.'b'"),
-        (NeverFitted(), {"a": [1, 2]}, {"surrogate": GaussianProcess},
-         "surrogate .*the class GaussianProcess"),
-        (make_pipeline(StandardScaler(), SVC()), SOME, {}, "svc__C"),
-        (KFold(), {"C": [1, 2]}, {}, "estimator|Cannot clone object"),
-    ],
-)  # fmt: skip
-def test_mistakes_are_found_before_any_fit(estimator, spaces, more, culprit, no_trials):
-    search = BayesSearchCV(estimator, spaces, random_state=0, **more)
-    with pytest.raises((TypeError, ValueError), match=culprit):
-        search.fit(X, y)
 
 
 def test_whole_floats_reach_the_estimator_as_ints():
