@@ -1,6 +1,7 @@
 """Fits that fail."""
 
 import math
+import re
 import warnings
 
 import joblib
@@ -240,7 +241,7 @@ def counts():
         cls.n_fits = 0
 
 
-@pytest.mark.parametrize("more", [{}, {"timeout": 600}, {"trial_limits": {"time": 60}}])
+@pytest.mark.parametrize("more", [{}, {"timeout": 600}])
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_every_search_stops_when_nothing_can_be_fitted(kind, more, fits_here):
     text = kind is TextRepresentationSearchCV
@@ -248,28 +249,26 @@ def test_every_search_stops_when_nothing_can_be_fitted(kind, more, fits_here):
     search = make(kind, estimator=estimator, n_iter=40, **more)
     with pytest.raises(LookupError, match="^cannot learn from ") as raised:
         search.fit(*data(kind))
-    assert any(AS_IT_IS[:18] in note for note in raised.value.__notes__)
-    if "trial_limits" not in more:
-        assert type(estimator).n_fits == 3 * 2 + 2
+    assert any(re.search(AS_IT_IS, note) for note in raised.value.__notes__)
+    assert type(estimator).n_fits == 3 * 2 + 2
     assert not hasattr(search, "cv_results_")
 
 
 @pytest.mark.parametrize("n_iter", [None, 60])
-def test_stages_of_one_trial_and_one_fold_count_together(n_iter, fits_here):
+@pytest.mark.parametrize("n_points", [1, 2])
+def test_stages_of_one_trial_and_one_fold_count_together(n_iter, n_points, fits_here):
     many, labels = np.zeros((6000, 1)), np.arange(6000) % 2
     search = MultiStageSearchCV(
         UnlearnableTree(), {"max_depth": (1, 9)}, timeout=600, n_iter=n_iter, cv=3
-    )
-    with pytest.raises(LookupError, match="cannot learn from .* rows") as raised:
+    ).set_params(pre_dispatch=n_points)
+    with pytest.raises(LookupError, match="cannot learn from .* rows"):
         search.fit(many, labels)
-    assert "of the training rows failed in this way" in raised.value.__notes__[0]
-    assert UnlearnableTree.n_fits <= 3 * 3 + 2
+    # Trials in flight may have begun.
+    assert UnlearnableTree.n_fits <= 4 * 3 + 2
 
 
-@pytest.mark.parametrize(
-    "limits, message", [((0, 60), "100|75"), ((60, 150), "change stages")]
-)
-def test_a_stage_that_cannot_be_fitted_ends_the_search(limits, message):
+@pytest.mark.parametrize("limits", [(0, 60), (60, 150)])
+def test_a_stage_that_cannot_be_fitted_ends_the_search(limits):
     class Tree(SmallTree):
         pass
 
@@ -284,21 +283,41 @@ def test_a_stage_that_cannot_be_fitted_ends_the_search(limits, message):
     assert ("If these are too few rows, change stages." in note) == is_small
 
 
+PLACEHOLDER_SPACE = {
+    "clf": [CountedSVC(), CountedSVC(kernel="linear")],
+    "clf__C": (0.1, 10.0),
+}
+
+
 @pytest.mark.parametrize(
     "X, y, message, more",
     [
         (WITH_WORDS, y, "could not convert string to float: 'word ", {}),
         (WITH_A_WORD, y, "could not convert string to float: 'word'", {"cv": 3}),
-        (WITH_GAPS, y, "Input X contains NaN.", {"error_score": 0.0}),
-        (WITH_GAPS, y, "Input X contains NaN.", {"pre_dispatch": 4}),
-        (WITH_GAPS, y, "Input X contains NaN.", {"kind": TradeoffSearchCV}),
         (X, np.zeros(150, int), "The number of classes has to be greater", {}),
+        *(
+            (WITH_GAPS, y, "Input X contains NaN.", more)
+            for more in [
+                {"error_score": 0.0},
+                {"pre_dispatch": 4},
+                {"kind": TradeoffSearchCV},
+                {"space": [SVC_SPACE, {"C": (0.1, 10.0)}]},
+                # The estimator of the search is a placeholder.
+                *(
+                    {
+                        "estimator": Pipeline([("clf", placeholder)]),
+                        "space": PLACEHOLDER_SPACE,
+                        "scoring": "accuracy",
+                    }
+                    for placeholder in (DummyClassifier(), None)
+                ),
+            ]
+        ),
     ],
 )
-@pytest.mark.parametrize("space", [SVC_SPACE, [SVC_SPACE, {"C": (0.1, 10.0)}]])
 @pytest.mark.filterwarnings("ignore:Scoring failed")
-def test_mistakes_in_the_data_cost_three_trials(X, y, message, more, space):
-    search = search_of(CountedSVC(), space, **more)
+def test_mistakes_in_the_data_cost_three_trials(X, y, message, more):
+    search = search_of(**{"estimator": CountedSVC(), "space": SVC_SPACE, **more})
     with pytest.raises(ValueError, match=f"^{message}") as raised:
         search.fit(X, y)
     assert CountedSVC.n_fits == 3 * search.cv + 2
@@ -307,11 +326,9 @@ def test_mistakes_in_the_data_cost_three_trials(X, y, message, more, space):
 
 def test_the_first_three_trials_in_flight_end():
     search = search_of(UnlearnableTree(), {"max_depth": (1, 100)}, pre_dispatch=4)
-    with (
-        joblib.parallel_config("threading", n_jobs=2),
-        pytest.raises(LookupError, match=AS_IT_IS),
-    ):
-        search.fit(X, y)
+    with joblib.parallel_config("threading", n_jobs=2):
+        with pytest.raises(LookupError, match=AS_IT_IS):
+            search.fit(X, y)
 
 
 @pytest.mark.parametrize("n_iter", [1, 2])
@@ -319,16 +336,6 @@ def test_fewer_trials_end_as_grid_search_does(n_iter):
     search = make(SEARCHES[0], estimator=UnlearnableTree(), n_iter=n_iter)
     with pytest.raises(ValueError, match=f"All the {2 * n_iter} fits failed"):
         search.fit(X, y)
-
-
-@pytest.mark.parametrize("placeholder", [DummyClassifier(), None])
-def test_a_placeholder_of_a_searched_step_does_not_hide_the_data(placeholder):
-    pipeline = Pipeline([("clf", placeholder)])
-    space = {"clf": [CountedSVC(), CountedSVC(kernel="linear")], "clf__C": (0.1, 10.0)}
-    search = search_of(pipeline, space, scoring="accuracy")
-    with pytest.raises(ValueError, match="^could not convert string to float: 'word "):
-        search.fit(WITH_WORDS, y)
-    assert CountedSVC.n_fits == 3 * 2 + 2
 
 
 def test_a_warm_started_search_stops_too():
@@ -393,7 +400,12 @@ OTHERS = {"min_samples_leaf": (1, 5), "splitter": ["best", "random"]}
         (Whole(), {"max_depth": (3.0, 10.0)}, "expected an int, got", {}),
         (Whole(), {"share": (2.0, 3.0)}, "share .* exceeds 1", {"n_jobs": 2}),
         (Whole(), {"share": (1.5, 3.0)}, "share .* exceeds 1", {"timeout": 600}),
-        (Whole(), {"kernel": ["x", "y"]}, "unknown kernel", {"error_score": -1.0}),
+        (
+            Whole(),
+            {"kernel": ["x", "y"], "max_depth": (1, 9)},
+            "unknown kernel",
+            {"error_score": -1.0},
+        ),
         (Whole(), {"kernel": Choice({"a": {"share": (1.5, 3.0)}})}, "exceeds 1", {}),
         (STEPS, {"tree": Choice({Whole(): {"tree__share": (1.5, 3.0)}})}, "1.5|2", {}),
         # From scikit-learn 1.8 on, `penalty` is deprecated.

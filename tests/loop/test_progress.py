@@ -97,19 +97,49 @@ def test_recalled_trials_take_no_time(capsys):
     assert left[6:9] == pytest.approx([63.0, 42.0, 21.0], rel=0.2)
 
 
-def test_a_journal_may_hold_more_stages_than_are_planned(capsys):
-    recalled = {0: ran(0, 4.0), 1: ran(1, 4.0, stage=1)}
-    lines = Lines([PlannedStage(3)], None, recalled, clock=Clock(0, 0, 0, 4.0))
-    told(lines, [*recalled.values(), ran(2, 4.0)])
-    assert times_left(capsys) == [4.0, 4.0, 0.0]
-
-
-def test_what_was_not_finished_runs_among_the_recalled(capsys):
-    # The trial 1 was in flight when the earlier run was killed.
-    recalled = {0: ran(0, 4.0), 2: ran(2, 4.0)}
-    lines = Lines([PlannedStage(6)], None, recalled, clock=Clock(0, 0, 6.0, 6.0, 12.0))
-    told(lines, [ran(0, 4.0), ran(1, 6.0), ran(2, 4.0), ran(3, 6.0)])
-    assert times_left(capsys) == [16.0, 16.0, 16.0, 11.3]
+@pytest.mark.parametrize(
+    "stages, recalled, times, trials, left",
+    [
+        # A journal may contain more stages than are planned.
+        (
+            [PlannedStage(3)],
+            (0, 1),
+            (0, 0, 0, 4.0),
+            [ran(0, 4.0), ran(1, 4.0, stage=1), ran(2, 4.0)],
+            [4.0, 4.0, 0.0],
+        ),
+        # The trial 1 was in flight when the earlier run was killed.
+        (
+            [PlannedStage(6)],
+            (0, 2),
+            (0, 0, 6.0, 6.0, 12.0),
+            [ran(0, 4.0), ran(1, 6.0), ran(2, 4.0), ran(3, 6.0)],
+            [16.0, 16.0, 16.0, 11.3],
+        ),
+        # Later stages take the time that their weights say.
+        (
+            [PlannedStage(4, weight=0.25, n_in_flight=2), PlannedStage(3, weight=1.0)],
+            (),
+            (0.0, 1.0, 1.0, 2.0, 2.0, 8.0),
+            [*[ran(k, 1.0) for k in range(4)], ran(4, 6.0, stage=1)],
+            [13.5, 13.0, 12.5, 12.0, 10.7],
+        ),
+        # A stage that has ended takes no more time.
+        (
+            [PlannedStage(9), PlannedStage(3)],
+            (),
+            (0, 1.0, 2.0),
+            [ran(0, 1.0), ran(1, 1.0, stage=1)],
+            [11.0, 2.0],
+        ),
+        # A timeout of 100 s.
+        ([PlannedStage(9)], (), (0.0, 95.0, 105.0), [ran(0, 95.0)] * 2, [5.0, 0.0]),
+    ],
+)
+def test_the_time_left(stages, recalled, times, trials, left, capsys):
+    recalled = {number: trials[number] for number in recalled}
+    told(Lines(stages, 100.0, recalled, clock=Clock(*times)), trials)
+    assert times_left(capsys) == left
 
 
 @pytest.mark.parametrize("n", [4, 16])
@@ -163,27 +193,6 @@ def test_estimates_follow_trials_that_become_slower(capsys):
     told(lines, [ran(number, time) for number, time in enumerate(seconds)])
     left = times_left(capsys)
     assert left[19] == 40.0 and 400.0 < left[-1] < 600.0
-
-
-def test_stages_to_come_take_what_their_weights_say(capsys):
-    stages = [PlannedStage(4, weight=0.25, n_in_flight=2), PlannedStage(3, weight=1.0)]
-    lines = Lines(stages, None, clock=Clock(0.0, 1.0, 1.0, 2.0, 2.0, 8.0))
-    told(lines, [*[ran(k, 1.0) for k in range(4)], ran(4, 6.0, stage=1)])
-    assert times_left(capsys) == [13.5, 13.0, 12.5, 12.0, 10.7]
-
-
-def test_a_stage_that_has_ended_takes_no_more_time(capsys):
-    lines = Lines([PlannedStage(9), PlannedStage(3)], None, clock=Clock(0, 1.0, 2.0))
-    told(lines, [ran(0, 1.0), ran(1, 1.0, stage=1)])
-    assert times_left(capsys) == [11.0, 2.0]
-
-
-def test_a_timeout_bounds_what_is_left(capsys):
-    stages = [PlannedStage(9)]
-    told(Lines(stages, 15.0, clock=Clock(0.0, 10.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
-    assert capsys.readouterr().out.endswith("left 5.0s\n")
-    told(Lines(stages, 15.0, clock=Clock(0.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
-    assert capsys.readouterr().out.endswith("left 0.0s\n")
 
 
 def test_parameters_are_shown_and_do_not_control_the_terminal(capsys):

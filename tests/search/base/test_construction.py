@@ -57,7 +57,7 @@ class Anything(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
-def test_c1_the_defaults_are_those_of_grid_search_wherever_it_has_them():
+def test_the_defaults_are_those_of_grid_search_wherever_it_has_them():
     ours = inspect.signature(BayesSearchCV).parameters
     theirs = inspect.signature(GridSearchCV).parameters
     for name in set(theirs) & set(ours):
@@ -72,7 +72,7 @@ def test_c1_the_defaults_are_those_of_grid_search_wherever_it_has_them():
     assert len(list(splits)) == 3
 
 
-def test_c4_fit_alters_no_argument():
+def test_fit_alters_no_argument():
     given = [{"C": [1.0, 2.0], "tol": [1e-3, 1e-4]}, [{"C": 2.0, "tol": 1e-3}], X, y]
     spaces, points, data, labels = before = copy.deepcopy(given)
     search = small_search(LOGISTIC, spaces, initial_points=points, n_iter=3)
@@ -91,7 +91,7 @@ INNER += [SVC(kernel="precomputed")]
 
 
 @pytest.mark.parametrize("inner", INNER, ids=lambda e: type(e).__name__)
-def test_t1_t2_tags_are_those_of_the_inner_estimator(inner):
+def test_tags_are_those_of_the_inner_estimator(inner):
     for estimator in (inner, make_pipeline(StandardScaler(), inner)):
         search, theirs = searches(estimator, {})
         for kind in KINDS:
@@ -119,7 +119,7 @@ METHODS += ["score_samples", "transform", "inverse_transform"]
     ],
     ids=lambda v: type(v).__name__,
 )
-def test_d1_methods_follow_the_best_estimator(estimator, grid):
+def test_methods_follow_the_best_estimator(estimator, grid):
     scoring = lambda estimator, X, y=None: 0.0  # noqa: E731
     ours, theirs = searches(estimator, grid, cv=2, scoring=scoring)
     for name in METHODS:
@@ -143,7 +143,7 @@ def test_d1_methods_follow_the_best_estimator(estimator, grid):
         (None, True),
     ],
 )
-def test_d4_score_uses_the_metric_of_refit(scoring, refit):
+def test_score_uses_the_metric_of_refit(scoring, refit):
     space = {"C": [0.001, 0.01]}
     search = small_search(LOGISTIC, space, scoring=scoring, refit=refit).fit(X, y)
     macro = pytest.approx(f1_score(y, search.predict(X), average="macro"))
@@ -152,7 +152,7 @@ def test_d4_score_uses_the_metric_of_refit(scoring, refit):
     assert own != macro
 
 
-def test_d5_namespace_errors_name_the_outer_class():
+def test_namespace_errors_name_the_outer_class():
     search = small_search(LinearDiscriminantAnalysis(), {"tol": [1e-3, 1e-4]})
     if not hasattr(search, "_wrap_namespace_error"):
         pytest.skip("this scikit-learn release does not rewrite these errors")

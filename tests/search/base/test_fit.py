@@ -1,4 +1,4 @@
-"""Rules F1 … F10, M1 … M4 and S1: arguments of `fit`, routing, and splits.
+"""Arguments of `fit`, routing, and splits.
 
 What `test_sklearn_suite` and `docs/test_troubleshooting` cover is not repeated here.
 """
@@ -57,7 +57,7 @@ DATA = {
 
 
 @pytest.mark.parametrize("kind", DATA)
-def test_f1_kinds_of_input(kind):
+def test_kinds_of_input(kind):
     estimator, grid, data = DATA[kind]
     X, y = data()
     ours, theirs = fit_both(estimator, grid, X, y, cv=3)
@@ -69,7 +69,7 @@ def test_f1_kinds_of_input(kind):
     np.testing.assert_array_equal(getattr(ours, "feature_names_in_", None), names)
 
 
-def test_f1_frames_reach_pipelines_and_transformers():
+def test_frames_reach_pipelines_and_transformers():
     frame = pd.DataFrame(X, columns=NAMES)
     scaler = StandardScaler().set_output(transform="pandas")
     pipe = make_pipeline(scaler, TREE).set_output(transform="pandas")
@@ -91,7 +91,7 @@ CVS = {
 
 
 @pytest.mark.parametrize("kind", sorted(CVS))
-def test_f5_cv(kind):
+def test_cv(kind):
     ours = small_search(TREE, DEPTHS, n_iter=9, cv=CVS[kind]())
     theirs = GridSearchCV(TREE, DEPTHS, cv=CVS[kind]())
     assert ours.fit(X, y) is ours
@@ -111,7 +111,7 @@ class Lying(KFold):
         return super().split(*args, **kwargs)
 
 
-def test_f6_conditional_parameters_of_an_option():
+def test_conditional_parameters_of_an_option():
     pipe = Pipeline([("model", GaussianNB())])
     spaces = [
         {"model": [Ridge()], "model__alpha": (0.1, 10.0, "log-uniform")},
@@ -144,7 +144,7 @@ def test_attributes_of_a_subclass_outlive_each_fit():
         assert hasattr(search.fit(X, y), "scaler_")
 
 
-def test_f7_seeds_differ_and_an_instance_moves_on():
+def test_seeds_differ_and_an_instance_moves_on():
     def tried(seed):
         search = small_search(Sometimes(), {"quality": (0.0, 1.0)}, random_state=seed)
         return search.fit(X, y).cv_results_["params"][1:]
@@ -156,7 +156,7 @@ def test_f7_seeds_differ_and_an_instance_moves_on():
     assert tried(None) != tried(None)
 
 
-def test_s1_splits_are_drawn_once_also_under_an_unseeded_shuffle():
+def test_splits_are_drawn_once_also_under_an_unseeded_shuffle():
     rows = np.arange(150.0)[:, None]
     # The score identifies the test rows.
     more = {"scoring": lambda model, X, y: float(np.mean(X[:, 0])), "n_iter": 3}
@@ -207,7 +207,7 @@ def routing():
         yield
 
 
-def test_m2_same_results_as_grid_search(routing):
+def test_routing_gives_the_results_of_grid_search(routing):
     model = make_pipeline(
         StandardScaler().set_fit_request(sample_weight=False),
         GaussianNB().set_fit_request(sample_weight=True),
@@ -218,7 +218,7 @@ def test_m2_same_results_as_grid_search(routing):
     assert_same_results(*fit_both(model, grid, X, y, **given))
 
 
-def test_m3_nested_in_cross_validate_and_in_workers(routing):
+def test_nested_in_cross_validate_and_in_workers(routing):
     def nested(cls, n_jobs=None, **extra):
         model = GaussianNB().set_fit_request(sample_weight=True)
         scorer = WEIGHTED.set_score_request(sample_weight=True)

@@ -1,4 +1,4 @@
-"""Rules P1 … P4: several trials in flight, on every backend, pickles and nesting."""
+"""Several trials in flight, on every backend, pickles and nesting."""
 
 import os
 import pickle
@@ -226,7 +226,7 @@ def test_configuration_and_routing_reach_every_fit(backend):
     assert len(np.unique(got.cv_results_["mean_test_score"])) > 2
 
 
-def test_p4_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
+def test_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
     search = smooth(scoring=lambda e, X, y: e.score(X, y)).fit(X, y)
     for name in ("trials_", "cv_results_", "best_estimator_", "optimizer_"):
         value = getattr(search, name)

@@ -1,4 +1,4 @@
-"""Rules R1 … R9 and S3: `cv_results_`, the choice of a candidate, and log messages.
+"""`cv_results_`, the choice of a candidate, and log messages.
 
 What `test_sklearn_suite` covers is not repeated here.
 """
@@ -59,7 +59,7 @@ SCORINGS = {
 
 
 @pytest.mark.parametrize("place", range(len(SCORINGS)), ids=list(SCORINGS))
-def test_r1_to_r7_r9_same_results_as_grid_search(place):
+def test_same_results_as_grid_search(place):
     scoring, refit, target = [*SCORINGS.values()][place]
     more = {"scoring": scoring, "refit": refit, "return_train_score": place % 2 == 0}
     ours, theirs = fit_both(SVC(), LISTS, X, y, cv=2, **more)
@@ -87,7 +87,7 @@ def test_the_metric_of_a_rule_guides_the_search():
     assert found.best_params_ in ({"C": 0.1}, {"C": 1.0})
 
 
-def test_r3_ranks_share_the_lowest_and_put_failures_last():
+def test_ranks_share_the_lowest_and_put_failures_last():
     grid = {"quality": [0.5, 0.7, 0.2], "bad": [None]}
     pairs = [grid, {"bad": ["fit"], "quality": [0.9]}, {"bad": ["none"]}]
     ours, theirs = searches(Sometimes(quality=0.7), pairs, cv=2)
@@ -102,7 +102,7 @@ def test_r3_ranks_share_the_lowest_and_put_failures_last():
     assert ours.best_index_ == 1
 
 
-def test_r3_r5_all_nan_scores_rank_one_with_one_warning():
+def test_all_nan_scores_rank_one_with_one_warning():
     scoring = {"scoring": lambda estimator, X, y: np.nan, "refit": False}
     search = small_search(SVC(), {"C": [1, 2, 3]}, n_iter=3, **scoring)
     with pytest.warns(UserWarning, match="non-finite"):
@@ -116,7 +116,7 @@ def test_r3_r5_all_nan_scores_rank_one_with_one_warning():
     assert sum(issubclass(w.category, FitFailedWarning) for w in caught) == 1
 
 
-def test_r4_r5_means_are_unweighted_over_splits_of_unequal_size():
+def test_means_are_unweighted_over_splits_of_unequal_size():
     some, rest = np.arange(0, 150, 3), np.arange(140)
     splits = [(rest, np.arange(140, 150)), (some, np.arange(150))]
     space = {"C": (0.1, 9.0)}
@@ -133,7 +133,7 @@ def test_r4_r5_means_are_unweighted_over_splits_of_unequal_size():
     assert all(trial.duration > 0 for trial in search.trials_)
 
 
-def test_r6_the_chosen_row():
+def test_the_chosen_row():
     points = [{"C": 3.0}, {"C": 0.5}]
     space = {"C": loguniform(0.01, 10)}
     search = small_search(SVC(), space, n_iter=4, cv=3, initial_points=points)
@@ -153,7 +153,7 @@ def test_r6_the_chosen_row():
 
 
 @pytest.mark.parametrize("refit", [True, "nonsense"])
-def test_r7_refit_must_name_a_metric(refit):
+def test_refit_must_name_a_metric(refit):
     fits = []
 
     def counted(estimator, X, y):
@@ -169,7 +169,7 @@ def test_r7_refit_must_name_a_metric(refit):
 
 
 @pytest.mark.parametrize("error_score", [np.nan, 0.25])
-def test_r7_a_callable_that_fails_in_some_folds_has_the_error_score(error_score):
+def test_a_callable_that_fails_in_some_folds_has_the_error_score(error_score):
     def both(estimator, X, y):
         if len(X) > 75:
             raise RuntimeError("too many rows")
@@ -189,7 +189,7 @@ def test_r7_a_callable_that_fails_in_some_folds_has_the_error_score(error_score)
         assert fold.test_scores.keys() == {"a", "b"}
 
 
-def test_r9_finite_space_is_visited_once_and_picks_what_grid_search_picks(fits_here):
+def test_finite_space_is_visited_once_and_picks_what_grid_search_picks(fits_here):
     grid = {"max_depth": [3, 1, 2], "criterion": ["gini", "entropy"]}
     wanted = list(ParameterGrid(grid))
     theirs = GridSearchCV(TREE, grid, cv=2).fit(X, y)
@@ -209,7 +209,7 @@ def test_r9_finite_space_is_visited_once_and_picks_what_grid_search_picks(fits_h
         assert_same_results(*fit_both(SVC(C=3), {}, X, y, cv=3))
 
 
-def test_r9_a_constraint_that_allows_one_configuration(monkeypatch):
+def test_a_constraint_that_allows_one_configuration(monkeypatch):
     monkeypatch.setattr(candidates, "N_MORE_BATCHES", 1)
     search = small_search(
         TREE,
@@ -278,7 +278,7 @@ def printed(search):
     return out.getvalue().splitlines()
 
 
-def test_s3_one_line_per_trial():
+def test_one_line_per_trial():
     assert printed(make(n_iter=6)) == []
     search = make(n_iter=6, verbose=1)
     first, *lines, advice = printed(search)
@@ -300,7 +300,7 @@ def test_s3_one_line_per_trial():
 
 
 @pytest.mark.parametrize("verbose", [2, 10])
-def test_s3_lines_of_each_fit_are_scikit_learns(verbose):
+def test_lines_of_each_fit_are_scikit_learns(verbose):
     both = searches(SVC(), {"C": [0.1, 1.0]}, cv=2, verbose=verbose)
     ours, theirs = map(printed, both)
 
