@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import signal
 import sqlite3
 from dataclasses import asdict
 
@@ -124,32 +123,6 @@ def in_child(function, *args):
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-@contextlib.contextmanager
-def running(function, *args):
-    """Run a function in a forked process until the end of the context.
-
-    Its first argument is a function that sends a number; the context starts when the
-    first one has arrived, and yields the process id and a list of all numbers, which is
-    complete after the context.
-    """
-    receiving, sending = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            function(lambda number: os.write(sending, b"%d\n" % number), *args)
-        finally:
-            os._exit(1)
-    os.close(sending)
-    with os.fdopen(receiving) as file:
-        numbers = [int(file.readline())]
-        try:
-            yield child, numbers
-        finally:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-        numbers += map(int, file.read().split())
 
 
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")

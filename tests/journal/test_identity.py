@@ -163,6 +163,23 @@ DIFFERENT = {
     ],
     "objects": [Thing(), Thing(a=1), Thing(a=2), Slotted(1), Slotted(2), RBF(), RBF(2)],
     "generators": [np.random.RandomState(0), np.random.RandomState(1)],
+    "spaces": [
+        Space.from_notation(notation)
+        for notation in (
+            {"k": Choice({"x": {"a": [1, 2]}, "y": {}}), "b": [1, 2]},
+            {"k": Choice({"x": {}, "y": {"a": [1, 2]}}), "b": [1, 2]},
+            {"k": Choice({"x": {"a": [1, 2]}, "y": {"a": [1, 2]}}), "b": [1, 2]},
+            {"k": ["x", "y"], "a": [1, 2], "b": [1, 2]},
+            [{"k": ["x"], "a": [1, 2], "b": [1, 2]}, {"k": ["y"], "b": [1, 2]}],
+            [{"k": ["y"], "b": [1, 2]}, {"k": ["x"], "a": [1, 2], "b": [1, 2]}],
+            {"k": [SVC(), SVC(C=2)]},
+            {"k": [SVC(), SVC(C=3)]},
+            {"k": stats.norm(0, 1)},
+            {"k": stats.norm(0, 2)},
+            {"k": Ordinal([1, 2, 4], scale="linear")},
+            {"k": Ordinal([1, 2, 4], scale="rank")},
+        )
+    ],
 }
 
 
@@ -300,6 +317,11 @@ EQUAL = {
     ],
     "qualified names": [accuracy_score, Literal("sklearn.metrics.accuracy_score")],
     "laws": [stats.norm(1, 2), Literal("norm(1, 2)")],
+    "spaces": [
+        Space.from_notation({"a": [1, 2, 3], "k": ["x", "y"]}),
+        Space.from_notation({"k": Categorical(["x", "y"]), "a": np.array([3, 1, 2])}),
+        Space.from_notation({"k": ("x", "y"), "a": Ordinal([1, 2, 3])}),
+    ],
 }
 
 
@@ -444,36 +466,6 @@ def test_what_makes_no_other_trials_does_not_count():
         assert type(part) is type(text) is str
 
 
-def test_the_tree_of_a_space_counts():
-    notations = [
-        {"k": Choice({"x": {"a": [1, 2]}, "y": {}}), "b": [1, 2]},
-        {"k": Choice({"x": {}, "y": {"a": [1, 2]}}), "b": [1, 2]},
-        {"k": Choice({"x": {"a": [1, 2]}, "y": {"a": [1, 2]}}), "b": [1, 2]},
-        {"k": ["x", "y"], "a": [1, 2], "b": [1, 2]},
-        [{"k": ["x"], "a": [1, 2], "b": [1, 2]}, {"k": ["y"], "b": [1, 2]}],
-        [{"k": ["y"], "b": [1, 2]}, {"k": ["x"], "a": [1, 2], "b": [1, 2]}],
-        {"k": [SVC(), SVC(C=2)]},
-        {"k": [SVC(), SVC(C=3)]},
-        {"k": stats.norm(0, 1)},
-        {"k": stats.norm(0, 2)},
-        {"k": Ordinal([1, 2, 4], scale="linear")},
-        {"k": Ordinal([1, 2, 4], scale="rank")},
-    ]
-    texts = [
-        identity(a_space=Space.from_notation(one))["search_spaces"] for one in notations
-    ]
-    assert len(set(texts)) == len(texts)
-    same = [
-        {"a": [1, 2, 3], "k": ["x", "y"]},
-        {"k": Categorical(["x", "y"]), "a": np.array([3, 1, 2])},
-        {"k": ("x", "y"), "a": Ordinal([1, 2, 3])},
-    ]
-    texts = {
-        identity(a_space=Space.from_notation(one))["search_spaces"] for one in same
-    }
-    assert len(texts) == 1
-
-
 def test_the_metric_that_guides_counts():
     both = ["f1", "accuracy"]
     by_refit = identity(search(scoring=both, refit="accuracy"))
@@ -484,17 +476,9 @@ def test_the_metric_that_guides_counts():
     assert first == identity(search(scoring=both, refit="f1"))
 
 
-class Warm(BayesSearchCV):
-    """Search with a warm start from another search."""
-
-    def __init__(self, estimator, search_spaces, *, warm_start_from=None):
-        super().__init__(estimator, search_spaces)
-        self.warm_start_from = warm_start_from
-
-
 def test_the_knowledge_at_the_start_counts_but_not_its_times():
     def warm(source):
-        return identity(Warm(SVC(), SPACES, warm_start_from=source))
+        return identity(search(warm_start_from=source))
 
     def grid(Cs):
         return GridSearchCV(SVC(), {"C": Cs}).fit(X, Y)

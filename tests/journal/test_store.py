@@ -4,7 +4,6 @@ import contextlib
 import gc
 import os
 import pickle
-import random
 import shutil
 import signal
 import sqlite3
@@ -23,7 +22,6 @@ from journal_samples import (
     open_journal,
     params_of,
     record,
-    running,
     seal,
     trial_of,
 )
@@ -68,42 +66,6 @@ def test_one_file_holds_every_trial_at_once(path, tmp_path):
     journal.close()  # a second call has no effect
     with open_journal(path) as journal:
         assert len(journal.results) == 5
-
-
-def write_from(send, path, done):
-    with open_journal(path) as journal:
-        n_proposed = len(journal.proposals)
-        for number in range(done, 10**6):
-            if number >= n_proposed:
-                journal.record_proposal(number, params_of(number), None)
-            if number not in journal.results:
-                journal.record_result(trial_of(number))
-            send(number)
-
-
-@fork
-def test_no_finished_trial_is_lost_to_a_kill(path):
-    done = 0
-    for instant in range(3):
-        # The instants are measured from the first trial, so that most of them hit the
-        # writer at work.
-        with running(write_from, path, done) as (_, numbers):
-            # Read while the other process writes.
-            frame = load_history(path)
-            time.sleep(random.Random(instant).random() * 0.02)
-        assert frame["number"].tolist() == list(range(len(frame)))
-        assert (frame["state"] == "unfinished").sum() <= 1
-        last = numbers[-1]
-        # Read immediately, with everything that the child wrote.
-        frame = load_history(path)
-        assert (frame["state"][: last + 1] == "complete").all()
-        with open_journal(path) as journal:
-            assert len(journal.results) in (last + 1, last + 2)
-            assert len(journal.proposals) - len(journal.results) in (0, 1)
-            for number in range(done, len(journal.results)):
-                assert exact(journal.results[number]) == exact(trial_of(number))
-            done = len(journal.results)
-    assert done >= 3
 
 
 def tear(path, first):
