@@ -144,7 +144,7 @@ def test_it_is_drawn_where_the_user_says(display):
 def test_what_cannot_be_drawn(display):
     with pytest.raises(NotFittedError):
         display.from_search(BayesSearchCV(SVC(), {"C": [1]}))
-    with pytest.raises(TypeError, match="source must be"):
+    with pytest.raises(TypeError, match="source: expected a fitted search"):
         display.from_history([1, 2, 3])
     with pytest.raises(TypeError, match="ax must be matplotlib axes"):
         display.from_history(drawn.history(0.5), ax="right")
