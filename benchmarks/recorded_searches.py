@@ -466,7 +466,9 @@ SLOW = {"limits": {*KINDS}, "aborted": {"Bayes", "MultiStage"}}
 WITH_LIMITS = {"racing", "rounds", "failures", "constraints", "callbacks", "kept fits"}
 # Arguments that two aspects may both set.
 COMBINED = {"constraints", "cv", "n_iter"}
-# Aspects that are left out of some searches with rounds and limits.
+# Aspects that are refused with rounds, and those that are left out of some searches
+# with rounds and limits.
+REFUSED_WITH_ROUNDS = {"constraints", "training scores"}
 NOT_WITH_ROUNDS = {"constraints", "costs"}
 
 
@@ -481,6 +483,8 @@ def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
         for pair in itertools.combinations(aspects, 2):
             first, second = (ASPECTS[name].keys() - COMBINED for name in pair)
             if not (slow | minor).isdisjoint(pair) or not first.isdisjoint(second):
+                continue
+            if "rounds" in pair and not REFUSED_WITH_ROUNDS.isdisjoint(pair):
                 continue
             if "limits" not in pair or not WITH_LIMITS.isdisjoint(pair):
                 rows.append([*pair])

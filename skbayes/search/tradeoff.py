@@ -179,9 +179,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         element is one of the names above, a callable ``scorer(estimator, X, y)``, which
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
-        scorers refer to the chosen number of rounds, and all other outcomes to the
-        complete fit.
+        accepted, such as ``[">= 10", "<= 20"]``.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
@@ -197,7 +195,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         splits. A fit stops early if its score has not improved for many rounds. The
         number of rounds is not a dimension of the search space; an entry for it is
         removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
-        number as a parameter. Costs refer to the complete fits.
+        number as a parameter. Costs refer to the complete fits. It cannot be combined
+        with `return_train_score`, or with bounds on metrics in `constraints`.
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See
@@ -374,9 +373,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     target_metric_ : str
         Metric that guided the search; "score" if there is a single metric.
     learning_curves_ : DataFrame or dict
-        Scores after each round, if `early_stopping` is set. The columns are `trial`,
-        `split`, `rounds`, ``test_<metric>`` and, with `return_train_score`,
-        ``train_<metric>``. Without pandas, a dict of arrays.
+        Scores on the test rows after each round, if `early_stopping` is set. The
+        columns are `trial`, `split`, `rounds` and ``test_<metric>``. Without pandas, a
+        dict of arrays.
     fold_estimators_ : list of estimators
         Estimators fitted on the splits with the best configuration, if `return_folds`
         contains "estimators".

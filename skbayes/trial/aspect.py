@@ -12,9 +12,8 @@ called for the parameters that a search sets, before the space is made, and
 2. ``Aspect.fold_aspect()``, before the first trial;
 3. ``Aspect.begin(evaluation)``, before the first fold of a trial;
 4. ``Aspect.for_fold(evaluation, index, earlier)``, before each fold;
-5. ``FoldAspect.around(call)``, a context of the fit,
-   ``FoldAspect.after_round(call, estimator, X, y)`` after rounds of the fit that are
-   scored, and ``FoldAspect.measure(call, result)`` after it, in the worker;
+5. ``FoldAspect.around(call)``, a context of the fit, and
+   ``FoldAspect.measure(call, result)`` after it, in the worker;
 6. ``Aspect.verdict(evaluation, earlier)`` after some folds;
 7. ``Aspect.close(evaluation, trial)``, once, when the folds are there;
 8. ``Aspect.observe(trial)``, in the order of the trials without a timeout, which
@@ -92,16 +91,6 @@ class FoldAspect:
     def around(self, call: FoldCall) -> AbstractContextManager[Any]:
         """Return a context of the fit and of scoring; it may change `call`."""
         return contextlib.nullcontext()
-
-    def after_round(
-        self, call: FoldCall, estimator: Any, X: Any, y: Any
-    ) -> dict[str, Any]:
-        """Return outcomes of an estimator after some of its rounds, on the test set.
-
-        The estimator has only the methods for predictions, and only for `X`. Outcomes
-        that are not numbers become NaN.
-        """
-        return {}
 
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Return the result of a fit with measurements, such as in its extras."""

@@ -135,11 +135,6 @@ class Constraints:
         """Return a scorer of all outcomes, so that they share the predictions."""
         return compat.joint_scorer(estimator, self.scorers, raises)
 
-    def from_scores(self, scores: Mapping[str, float]) -> dict[str, float]:
-        """Return the outcomes that are metrics, from the test scores of a fold."""
-        known = self.metrics.items()
-        return {name: float(scores[key]) for name, key in known if key in scores}
-
     def slacks(self, folds: Sequence[FoldResult]) -> list[float]:
         """Return the slack of each constraint, NaN if it is unknown."""
         means = mean_outcomes(folds)

@@ -140,28 +140,14 @@ def with_chosen_rounds(
     places = choose_by_others([*curves.values()]) if curves else []
     for index, place in zip(curves, places, strict=True):
         fold = folds[index]
-        extras = fold.extras | {"rounds": rounds_at(fold, place)}
         # Costs have no curves.
-        train_scores = fold.train_scores
-        if (train := extras.get("train_curves")) is not None:
-            train_scores = (train_scores or {}) | _scores_at(train, place, missing)
-        if "outcome_curves" in extras:
-            outcomes = _scores_at(extras["outcome_curves"], place, math.nan)
-            extras["outcomes"] = extras["outcomes"] | outcomes
-        scores = fold.test_scores | _scores_at(extras["curves"], place, missing)
-        chosen[index] = replace(
-            fold, test_scores=scores, train_scores=train_scores, extras=extras
-        )
+        scores = fold.test_scores | {
+            name: missing if math.isnan(curve[place]) else curve[place]
+            for name, curve in fold.extras["curves"].items()
+        }
+        fold = fold.with_extras(rounds=rounds_at(fold, place))
+        chosen[index] = replace(fold, test_scores=scores)
     return chosen
-
-
-def _scores_at(
-    curves: Mapping[str, Sequence[float]], place: int, missing: float
-) -> dict[str, float]:
-    return {
-        name: missing if math.isnan(curve[place]) else curve[place]
-        for name, curve in curves.items()
-    }
 
 
 def curve_table(trials: Iterable[Trial]) -> dict[str, np.ndarray]:
@@ -175,19 +161,16 @@ def curve_table(trials: Iterable[Trial]) -> dict[str, np.ndarray]:
 
 def _curve_columns(trial: Trial) -> Iterator[tuple[str, Any]]:
     """Yield the parts of the columns of `learning_curves_`, by their names."""
-    tests = {
-        split: fold.extras["curves"]
+    by_split = {
+        split: fold.extras
         for split, fold in enumerate(trial.folds)
         if "curves" in fold.extras
     }
-    n = min(
-        (len(curve) for test in tests.values() for curve in test.values()), default=0
-    )
-    for split, test in tests.items():
-        extras = trial.folds[split].extras
+    lengths = (len(c) for e in by_split.values() for c in e["curves"].values())
+    n = min(lengths, default=0)
+    for split, extras in by_split.items():
         yield "trial", [trial.number] * n
         yield "split", [split] * n
         yield "rounds", round_grid(extras["max_rounds"])[:n]
-        for kind, curves in (("test", test), ("train", extras.get("train_curves", {}))):
-            for metric, curve in curves.items():
-                yield f"{kind}_{metric}", curve[:n]
+        for metric, curve in extras["curves"].items():
+            yield f"test_{metric}", curve[:n]

@@ -72,10 +72,9 @@ class FoldResult:
         separately from the scores. `multimetric` is 1 if a scorer returned a dict with
         a single metric called "score". `warm_up` marks the first fit of its kind in its
         process. `outcomes` have constraints. `shared_time` is the part of the times in
-        seconds that shared steps of pipelines saved. `curves` and `train_curves` are
-        scores by metric after each round of a grid up to `max_rounds`, and
-        `outcome_curves` are outcomes by name. `rounds` is the number that the other
-        folds choose. `test_scores` refer to a fit with `fitted_params`.
+        seconds that shared steps of pipelines saved. `curves` are scores by metric
+        after each round of a grid up to `max_rounds`. `rounds` is the number that the
+        other folds choose. `test_scores` refer to a fit with `fitted_params`.
     kept : dict of str to object
         Values that are needed until the trial is finished, and not stored with it.
         Aspects keep values such as fitted estimators. The others are the `exception` of

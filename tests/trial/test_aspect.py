@@ -188,7 +188,6 @@ def test_hooks_have_no_effect_by_default():
     assert aspect.observe(trial) == aspect.columns([]) == {}
     with of_fold.around(None):
         pass
-    assert of_fold.after_round(None, None, None, None) == {}
     assert of_fold.measure(None, result) is result
     pickle.loads(pickle.dumps(of_fold))
 

@@ -12,14 +12,13 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from skbayes import compat
-from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.aspect import Aspect, FoldAspect, is_given
 from skbayes.trial.constraints import (
     Constraints,
     parse_constraints,
     rule_and_bounds,
 )
-from skbayes.trial.fold import FoldCall, Results, scored
-from skbayes.trial.learning_curves import with_chosen_rounds
+from skbayes.trial.fold import FoldCall, Results
 from skbayes.trial.measure import COSTS, check_metrics_suit
 from skbayes.trial.pruning import first_scores
 from skbayes.trial.records import FoldResult, History, Trial, TrialState
@@ -41,19 +40,6 @@ class _FoldOutcomes(FoldAspect):
         self.constraints = constraints
         self.needs_estimator = constraints.needs_fit
 
-    def after_round(
-        self, call: FoldCall, estimator: Any, X: Any, y: Any
-    ) -> dict[str, Any]:
-        """Evaluate the scorers of outcomes; errors are reported after the fit."""
-        if not self.constraints.scorers:
-            return {}
-        if self.name not in call.state:
-            scorer = self.constraints.scorer(call.estimator, raises=False)
-            call.state[self.name] = scorer, self._params(call)
-        scorer, params = call.state[self.name]
-        scores: dict[str, Any] = scored(scorer, estimator, X, y, params)
-        return scores
-
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Measure the outcomes."""
         found, constraints = call.measured(result), self.constraints
@@ -61,14 +47,14 @@ class _FoldOutcomes(FoldAspect):
             # The error score stands for all metrics.
             metrics = constraints.metrics.values()
             found["test_scores"] = dict.fromkeys(metrics, call.options["error_score"])
-        outcomes = constraints.measure(
-            found, lambda: (*call.test_set(), self._params(call)), call.raises
-        )
-        return result.with_extras(outcomes=outcomes)
 
-    def _params(self, call: FoldCall) -> Any:
-        """Return the keyword arguments of the scorers for the test set."""
-        return compat.check_fit_params(call.job.X, self.constraints.params, call.test)
+        def test_set() -> tuple[Any, Any, Any]:
+            params = constraints.params
+            params = compat.check_fit_params(call.job.X, params, call.test)
+            return *call.test_set(), params
+
+        outcomes = constraints.measure(found, test_set, call.raises)
+        return result.with_extras(outcomes=outcomes)
 
 
 def _routed_params(routed: Any) -> dict[str, Any]:
@@ -141,9 +127,19 @@ class OutcomeConstraints(Aspect):
     ) -> tuple[Any, Constraints | None]:
         """Return the space and the bounds, if any."""
         constraints = _parsed(settings, objective)
-        if constraints is not None:
-            constraints = replace(constraints, params=_routed_params(routed))
-        return spaces, constraints
+        if constraints is None:
+            return spaces, None
+        # Costs among the objectives belong to the complete fit.
+        metrics = constraints.metrics.items()
+        scores = [name for name, metric in metrics if metric not in objective.measures]
+        scores += constraints.scorers
+        if scores and is_given(settings.get("early_stopping")):
+            raise ValueError(
+                f"constraints[{scores[0]!r}]: early_stopping cannot be combined with "
+                "bounds on scores. Use early_stopping=None, with the number of rounds "
+                "in search_spaces."
+            )
+        return spaces, replace(constraints, params=_routed_params(routed))
 
     @classmethod
     def check(cls, plan: Plan, models: Sequence[Any]) -> None:
@@ -166,29 +162,14 @@ class OutcomeConstraints(Aspect):
         folds = [*earlier.values()]
         if first_scores(folds, objective) is None:
             return None
-        folds = self._with_metrics(with_chosen_rounds(folds, objective.guide))
         is_broken = self.constraints.surely_broken(folds, evaluation.n_folds, risk)
         return TrialState.PRUNED if is_broken else None
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Set the outcomes that are metrics, and the violation of the bounds."""
-        folds = self._with_metrics(trial.folds) if self.constraints.metrics else None
-        trial = trial if folds is None else replace(trial, folds=folds)
+        """Set the violation of the bounds."""
         failed = trial.state == TrialState.FAILED
         violation = math.inf if failed else self.constraints.violation(trial.folds)
         return replace(trial, extras=trial.extras | {"violation": violation})
-
-    def _with_metrics(self, folds: Sequence[FoldResult]) -> list[FoldResult]:
-        """Return folds whose outcomes that are metrics are the scores of the folds."""
-        return [
-            fold.with_extras(
-                outcomes=fold.extras["outcomes"]
-                | self.constraints.from_scores(fold.test_scores)
-            )
-            if fold.fit_error is None and "outcomes" in fold.extras
-            else fold
-            for fold in folds
-        ]
 
     def observe(self, trial: Trial) -> dict[str, Any]:
         """Return the slacks of the bounds."""

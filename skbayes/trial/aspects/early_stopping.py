@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -60,32 +59,21 @@ class _FoldRounds(FoldAspect):
             fit_time=max(0.0, result.fit_time - watched.seconds),
             score_time=result.score_time + watched.seconds,
         )
-        if not watched.curves or result.fit_error is not None or watched.has_failed:
+        curves = watched.curves
+        if not curves or result.fit_error is not None or watched.has_failed:
             return result
-        names = ("curves", "train_curves")
-        extras = dict(zip(names, watched.curves, strict=False))
-        # Scorers that need more than predictions are evaluated after the fit.
-        known = {
-            name: curve
-            for name, curve in watched.outcome_curves.items()
-            if not all(map(math.isnan, curve))
-        }
-        if known:
-            extras["outcome_curves"] = known
         # A score that equals the error score has no name, unless it has a curve.
-        last = {name: curve[-1] for name, curve in watched.curves[0].items()}
+        last = {name: curve[-1] for name, curve in curves.items()}
         result = replace(result, test_scores=result.test_scores or last)
         max_rounds, _ = call.fold.parts[self.name]
-        return result.with_extras(max_rounds=max_rounds, **extras)
+        return result.with_extras(max_rounds=max_rounds, curves=curves)
 
 
 class EarlyStopping(Aspect):
     """Number of rounds that is best for a trial, from the curves of its folds."""
 
     name = "early_stopping"
-    extras = dict.fromkeys(
-        ("curves", "train_curves", "outcome_curves", "fitted_params"), dict
-    )
+    extras = {"curves": dict, "fitted_params": dict}
     parameters = {
         "early_stopping": [
             compat.Interval(Integral, 1, None, closed="left"),
@@ -103,6 +91,11 @@ class EarlyStopping(Aspect):
         routed: Any,
     ) -> tuple[Any, RoundLimits]:
         """Return the space without the numbers of rounds, and their limits."""
+        if settings["return_train_score"]:
+            raise ValueError(
+                "return_train_score=True cannot be combined with early_stopping, which "
+                "scores the test rows only. Use return_train_score=False."
+            )
         return take_rounds_out(settings, spaces, objective.guide, routed.estimator.fit)
 
     @classmethod

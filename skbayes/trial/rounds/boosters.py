@@ -144,16 +144,16 @@ class Booster:
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
         """Fit up to the last round of the grid, or until the watch stops the fit.
 
-        ``watch(n_rounds, by_set)`` returns whether to stop. `by_set` has one function
-        for each of `watch.sets`, the features to predict, that returns the outputs.
+        ``watch(n_rounds, outputs)`` returns whether to stop. `outputs` is a function
+        that returns the outputs for `watch.X`, the rows to predict.
         """
         raise NotImplementedError
 
 
 def _show(staged_outputs: Callable, model: Any, watch: Any, begin: int = 0) -> bool:
     """Pass the rounds after `begin` to the watch; return whether it stops."""
-    by_round = zip(*(staged_outputs(model, rows) for rows in watch.sets), strict=True)
-    return any(n > begin and watch(n, found) for n, found in enumerate(by_round, 1))
+    by_round = enumerate(staged_outputs(model, watch.X), 1)
+    return any(n > begin and watch(n, outputs) for n, outputs in by_round)
 
 
 # -- scikit-learn ----------------------------------------------------------------------
@@ -194,13 +194,11 @@ class _GradientBoosting(_StagedBoosting):
     ties_are_positive = True
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
-        by_set: list[Iterator[RoundOutputs]] = []
+        # Predictions are computed on request, from the existing trees.
+        by_round = self._staged_outputs(model, watch.X)
 
         def monitor(i: int, estimator: Any, variables: Any) -> bool:
-            # Predictions are computed on request, from the existing trees.
-            if not by_set:
-                by_set.extend(self._staged_outputs(model, rows) for rows in watch.sets)
-            return bool(watch(i + 1, [next(outputs) for outputs in by_set]))
+            return bool(watch(i + 1, next(by_round)))
 
         model.fit(X, y, monitor=monitor, **params)
 
@@ -285,14 +283,15 @@ class _LightGBM(Booster):
         classes = _classes(model, y)
         own = model.get_params()  # slow, so once per fit
         has_raw = hasattr(model, "decision_function")  # since LightGBM 4.7
-        # Sum of the raw predictions for each set, and their number of rounds.
-        sums: list[tuple[Any, int]] = [(0.0, 0)] * len(watch.sets)
+        # Sum of the raw predictions, and their number of rounds.
+        raw, n_seen = 0.0, 0
 
-        def outputs(env: Any, i: int) -> Outputs:
-            (raw, seen), n_rounds = sums[i], env.iteration + 1
-            given = {"start_iteration": seen, "num_iteration": n_rounds - seen}
-            raw = raw + env.model.predict(watch.sets[i], raw_score=True, **given)
-            sums[i] = raw, n_rounds
+        def outputs(env: Any) -> Outputs:
+            nonlocal raw, n_seen
+            n_rounds = env.iteration + 1
+            new = {"start_iteration": n_seen, "num_iteration": n_rounds - n_seen}
+            raw = raw + env.model.predict(watch.X, raw_score=True, **new)
+            n_seen = n_rounds
             if classes is None:
                 predicted = _LINKS[own.get("objective")](raw)
                 return {"predict": lambda: predicted}
@@ -301,8 +300,7 @@ class _LightGBM(Booster):
             return classifier_outputs(classes, proba, raw if has_raw else None)
 
         def look(env: Any) -> None:
-            by_set = [partial(outputs, env, i) for i in range(len(sums))]
-            if watch(env.iteration + 1, by_set):
+            if watch(env.iteration + 1, partial(outputs, env)):
                 raise EarlyStopException(env.iteration, [])
 
         callbacks = [*(params.get("callbacks") or []), look]
@@ -338,18 +336,15 @@ class _XGBoost(Booster):
         import xgboost
 
         classes, own = _classes(model, y), model.get_params()
-        matrices = [
-            xgboost.DMatrix(
-                rows,
-                missing=own.get("missing", np.nan),
-                enable_categorical=True,
-                nthread=own.get("n_jobs"),
-                feature_types=own.get("feature_types"),
-            )
-            for rows in watch.sets
-        ]
+        matrix = xgboost.DMatrix(
+            watch.X,
+            missing=own.get("missing", np.nan),
+            enable_categorical=True,
+            nthread=own.get("n_jobs"),
+            feature_types=own.get("feature_types"),
+        )
 
-        def outputs(booster: Any, matrix: Any) -> Outputs:
+        def outputs(booster: Any) -> Outputs:
             # XGBoost caches the predictions of a matrix, and adds new trees.
             found = booster.predict(matrix)
             if classes is None:
@@ -359,7 +354,7 @@ class _XGBoost(Booster):
 
         class Look(xgboost.callback.TrainingCallback):
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-                return watch(epoch + 1, [partial(outputs, model, m) for m in matrices])
+                return watch(epoch + 1, partial(outputs, model))
 
         model.set_params(callbacks=[*(own["callbacks"] or []), Look()])
         try:
@@ -399,10 +394,9 @@ class _CatBoost(Booster):
         }
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
-        labels = np.unique(watch.labels[0])
-        if not is_classifier(model) or np.isin(labels, np.unique(y)).all():
+        if not is_classifier(model) or np.isin(watch.y, y).all():
             params = {
-                "eval_set": (watch.sets[0], watch.labels[0]),
+                "eval_set": (watch.X, watch.y),
                 "use_best_model": False,
                 "callbacks": [_CatBoostPatience(watch)],
                 **params,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,18 +17,14 @@ from skbayes.trial.learning_curves import has_stalled, round_grid
 from skbayes.trial.rounds.lookup import RoundLimits, booster_of, final_model
 from skbayes.trial.rounds.outputs import RoundOutputs, StagedClassifier, StagedRegressor
 
-# Rows that a fit is scored on, their targets, and keyword arguments of the scorer.
-ScoredRows = tuple[Any, Any, dict[str, Any]]
-
 
 class WatchedFit:
     """Fit of a fold that is scored after each round of the `grid`, up to the `cap`.
 
     The grid of the trial ends at `max_rounds`, the cap or more. The fit stops if the
     guiding metric does not improve, unless its name is not known yet. The `curves` are
-    scores by metric of the test rows and, if they are scored, of the training rows;
-    `outcome_curves` are outcomes of other aspects. There are none if the estimator has
-    no rounds. `seconds` is the time of predictions and scores.
+    scores of the test rows by metric; there are none if the estimator has no rounds.
+    `seconds` is the time of predictions and scores.
     """
 
     def __init__(
@@ -39,11 +34,9 @@ class WatchedFit:
         self._call, self._limits = call, limits
         self._asked = frozenset(self.grid.tolist())
         self._scorer = call.job.options["scorer"]
-        self._n_returned = 0
         self._error: Exception | None = None
-        self._last: list[Any] = []
-        self.curves: list[dict[str, list[float]]] = []
-        self.outcome_curves: dict[str, list[float]] = {}
+        self._last: Any = None
+        self.curves: dict[str, list[float]] = {}
         self.seconds = 0.0
 
     def fit(self, fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
@@ -58,10 +51,12 @@ class WatchedFit:
         def fit_model(fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
             begin = time.perf_counter()
             self._classes = np.unique(y) if is_classifier(model) else None
-            self._rows = self._scored_rows()
-            self.labels = [y for _, y, _ in self._rows]
-            self._fast = [self._fast_score(*rows[1:]) for rows in self._rows]
-            self.sets = [_features(self._call.estimator, X) for X, *_ in self._rows]
+            call = self._call
+            rows, self.y = call.test_set()
+            score_params = call.job.score_params
+            self._params = compat.check_fit_params(call.job.X, score_params, call.test)
+            self._fast = self._fast_score()
+            self._test_rows, self.X = rows, _features(call.estimator, rows)
             self.seconds += time.perf_counter() - begin
             booster.fit(model, X, y, params, self)
             return model
@@ -69,67 +64,47 @@ class WatchedFit:
         with wrapped_fit(model, fit_model):
             return fit(X, y, **params)
 
-    def __call__(self, n_rounds: int, by_set: Sequence[RoundOutputs]) -> bool:
-        """Score the outputs for each set of rows; return whether to stop the fit."""
+    def __call__(self, n_rounds: int, outputs: RoundOutputs) -> bool:
+        """Score the outputs after a round; return whether to stop the fit."""
         if n_rounds not in self._asked:
             return False
         begin = time.perf_counter()
         try:
-            self._observe(by_set)
+            self._observe(outputs)
         except Exception as error:
             self._error = error
             return True
         finally:
             self.seconds += time.perf_counter() - begin
-        curve = self._limits.guide.curve(self.curves[0])
+        curve = self._limits.guide.curve(self.curves)
         return curve is not None and self.is_stalled(curve)
 
     def is_stalled(self, curve: np.ndarray) -> bool:
         """Return whether a curve has stalled, unless a score is missing."""
         return bool(np.isfinite(curve).all()) and has_stalled(curve, self._full_grid)
 
-    def _scored_rows(self) -> list[ScoredRows]:
-        """Return the rows that the fit is scored on, selected as in scikit-learn."""
-        call = self._call
-        sets = [(call.test, call.train)]
-        if call.options["return_train_score"]:
-            sets.append((call.train, None))
-        job = call.job
-        found = []
-        for rows, others in sets:
-            params = compat.check_fit_params(job.X, job.score_params, rows)
-            found.append((*call.selected(rows, others), params))
-        return found
-
-    def _fast_score(self, y: Any, params: dict[str, Any]) -> Any:
+    def _fast_score(self) -> Any:
         """Return a fast formula of the metric for outputs after a round, or None."""
-        if y is None or params or type(self._scorer) not in PREDICTING:
+        if self.y is None or self._params or type(self._scorer) not in PREDICTING:
             return None
         metric = self._limits.metrics[self._classes is not None]
-        return fast_score(metric, y, self._classes)
+        return fast_score(metric, self.y, self._classes)
 
-    def _score_of(self, place: int, estimator: Any) -> Any:
-        """Return the score after a round for a set of rows."""
-        if (fast := self._fast[place]) is not None:
-            score = fast(estimator.outputs)
+    def _score_of(self, estimator: Any) -> Any:
+        """Return the score after a round."""
+        if self._fast is not None:
+            score = self._fast(estimator.outputs)
             if math.isfinite(score):  # otherwise, the scorer raises its own error
                 return score
-        return scored(self._scorer, estimator, *self._rows[place])
+        return scored(self._scorer, estimator, estimator.X, self.y, self._params)
 
-    def _observe(self, by_set: Sequence[RoundOutputs]) -> None:
+    def _observe(self, outputs: RoundOutputs) -> None:
         kind = StagedRegressor if self._classes is None else StagedClassifier
-        estimators = [
-            kind(X, outputs(), self._classes)
-            for (X, *_), outputs in zip(self._rows, by_set, strict=True)
-        ]
-        self._last = [self._score_of(i, model) for i, model in enumerate(estimators)]
-        self.curves = self.curves or [{} for _ in self._rows]
-        for curves, scores in zip(self.curves, self._last, strict=True):
-            _append(curves, scores if isinstance(scores, dict) else {"score": scores})
-        X, y, _ = self._rows[0]
-        for aspect in self._call.job.aspects:
-            outcomes = aspect.after_round(self._call, estimators[0], X, y)
-            _append(self.outcome_curves, outcomes)
+        estimator = kind(self._test_rows, outputs(), self._classes)
+        self._last = self._score_of(estimator)
+        is_dict = isinstance(self._last, dict)
+        for name, score in (self._last if is_dict else {"score": self._last}).items():
+            self.curves.setdefault(name, []).append(_as_number(score))
 
     @property
     def has_failed(self) -> bool:
@@ -138,17 +113,13 @@ class WatchedFit:
 
     @property
     def scorer(self) -> Any:
-        """Scorer that returns the recorded scores."""
+        """Scorer that returns the scores after the last round, if there are rounds."""
         return compat.covered_scorer(self._scorer, self._score)
 
     def _score(self, estimator: Any, *args: Any, **params: Any) -> Any:
-        """Return the scores after the last round; the test rows come first."""
         if self._error is not None:
             raise self._error
-        if not self._last:
-            return self._scorer(estimator, *args, **params)
-        self._n_returned += 1
-        return self._last[self._n_returned - 1]
+        return self._last if self.curves else self._scorer(estimator, *args, **params)
 
 
 def _features(estimator: Any, X: Any) -> Any:
@@ -163,11 +134,9 @@ def _features(estimator: Any, X: Any) -> Any:
     return X
 
 
-def _append(curves: dict[str, list[float]], scores: dict[str, Any]) -> None:
-    """Append scores to curves by metric, with NaN for scores that are not numbers."""
-    for name, score in scores.items():
-        try:
-            number = math.nan if isinstance(score, str) else float(score)
-        except (TypeError, ValueError):
-            number = math.nan
-        curves.setdefault(name, []).append(number)
+def _as_number(score: Any) -> float:
+    """Return a score as a number, or NaN."""
+    try:
+        return math.nan if isinstance(score, str) else float(score)
+    except (TypeError, ValueError):
+        return math.nan

@@ -277,13 +277,11 @@ def test_fitted_estimators_are_plain(iris, first):
     np.testing.assert_array_equal(shared.oof_predictions_, plain.oof_predictions_)
 
 
-@pytest.mark.parametrize("trains", [False, True])
-def test_rounds_are_scored_on_the_rows_of_the_fold(iris, trains):
+def test_rounds_are_scored_on_the_rows_of_the_fold(iris):
     model = HistGradientBoostingClassifier(random_state=0, max_iter=3)
     space = {"clf__learning_rate": (0.05, 0.5, "log-uniform")}
     estimator = pipeline(PolynomialFeatures(3), StandardScaler(), model=model)
-    more = {"early_stopping": 3, "return_train_score": trains}
-    shared, _ = assert_as_plain(estimator, *iris, space, **more)
+    shared, _ = assert_as_plain(estimator, *iris, space, early_stopping=3)
     assert np.all(shared_times(shared)[1:] > 0.0)
 
 
