@@ -26,7 +26,7 @@ space = {"C": (1e-3, 1e3, "log-uniform"), "gamma": (1e-6, 1e0, "log-uniform")}
 search = HyperTuneSearchCV(
     SVC(), space, subset_fraction=0.1, n_iter=50, cv=3, random_state=0
 ).fit(X, y)
-print(f"signs: {search.signs_}, in use at the end: {search.signs_in_force_}")
+print(f"signs: {search.signs_}")
 print(f"center of the small optima: {search.small_optimum_}")
 print(f"best on all data: {search.best_params_}, accuracy {search.best_score_:.4f}")
 

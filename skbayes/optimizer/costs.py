@@ -87,7 +87,7 @@ def fit_bounded(
     else:
         process.fit(X[:1], np.array([offset]), np.array([NO_INFORMATION * unit**2]))
     mean, covariance = process.joint(X[bound])
-    nu = np.full(np.sum(bound), max(np.sqrt(given["noise"]), MIN_NU))
+    nu = max(np.sqrt(given["noise"]), MIN_NU)
     sites = propagate(
         (mean[0] - y[bound]) / unit, covariance[0] / unit**2, sides[bound], nu
     )

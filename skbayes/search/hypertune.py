@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from os import PathLike
@@ -40,18 +39,15 @@ from skbayes.search.parameters import (
 )
 from skbayes.search.plan import parse_initial_points
 from skbayes.search.running import Outcome
-from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
+from skbayes.surrogates.gp.monotonic import MonotonicGP
 from skbayes.trial.constraints import rule_and_bounds
 from skbayes.trial.evaluator import check_candidates
 from skbayes.trial.fold import configured
 from skbayes.trial.plan import Ladder, Plan, Stage
-from skbayes.trial.records import History, TrialState
+from skbayes.trial.records import History
 from skbayes.trial.subsets import Sample
 from skbayes.utils.optional import warn_or_log, warn_user
-
-logger = logging.getLogger("skbayes")
 
 # Trials on each small sample, and their maximum share of all trials.
 N_SMALL_ITER, SMALL_SHARE = 15, 0.75
@@ -335,24 +331,11 @@ class HyperTuneSearchCV(BayesSearchCV):
     signs_ : dict of str to int
         Signs from `complexity`.
     small_optimum_ : dict or None
-        Robust center of the best configurations on the small samples: the median in the
+        Center of the best configurations on the small samples: the median in the
         encoded space, or the most frequent option. None if no small samples were
         searched.
     small_optima_ : list of dict
         Best configuration on each small sample.
-    sign_points_ : list of dict
-        Configurations between the simple end of the ranges and ``small_optimum_`` at
-        which the signs were assumed.
-    disagreement_ : dict of str to float
-        Median distance of ``small_optima_`` from ``small_optimum_`` for each
-        hyper-parameter with a sign, as a fraction of its range.
-    weakened_ : list of str
-        Hyper-parameters whose signs have less weight, because the small samples
-        strongly disagree about them (by more than 0.15). The logger ``skbayes`` issues
-        a warning.
-    signs_in_force_ : dict of str to int
-        Signs of ``signs_`` that the scores on all data do not contradict at the end of
-        the search.
     best_estimator_ : estimator
         Estimator with the best configuration, fitted on all data. Available unless
         ``refit=False``.
@@ -449,10 +432,9 @@ class HyperTuneSearchCV(BayesSearchCV):
     A trial is one configuration, fitted and scored on every split. On a small sample,
     it is fitted on some of the training rows and scored on all test rows.
 
-    Signs can be wrong. The signs of a hyper-parameter are dropped as soon as the scores
-    are ten times less probable with them than without (``signs_in_force_``). Every
-    fourth trial on all data is chosen without any signs, so scores are also observed in
-    regions that the signs exclude.
+    With a wrong sign, the search on all data is less likely to try the best
+    configurations. Leave the hyper-parameter out of `complexity` if its sign is not
+    certain.
 
     If the space has at most `n_iter` configurations, or if `n_iter` is too small for
     two trials on each small sample, all trials are made on all data without signs.
@@ -495,13 +477,9 @@ class HyperTuneSearchCV(BayesSearchCV):
     # cv_results_ best_params_
 
     # Attributes that `fit` sets.
-    disagreement_: dict[str, float]
-    sign_points_: list[dict[str, Any]]
     signs_: dict[str, int]
-    signs_in_force_: dict[str, int]
     small_optima_: list[dict[str, Any]]
     small_optimum_: dict[str, Any] | None
-    weakened_: list[str]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BayesSearchCV._parameter_constraints,
@@ -662,17 +640,6 @@ class HyperTuneSearchCV(BayesSearchCV):
                 "No trial on a small sample has a score; the search on all data "
                 "continues without signs."
             )
-        elif derived.weakened:
-            names = ", ".join(
-                f"{name!r} ({derived.disagreement[name]:.2f} of the range)"
-                for name in derived.weakened
-            )
-            # No warning: if the scores hardly depend on a parameter, small samples
-            # disagree although nothing is wrong.
-            logger.info(
-                f"The small samples disagree strongly about {names}; the signs of "
-                "these parameters carry less weight."
-            )
         changes = {} if derived is None else self._with_signs(plan, derived)
         optimizer = Optimizer(plan.space, **self._optimizer_options(plan, **changes))
         self._warm_start(optimizer, plan)
@@ -686,29 +653,28 @@ class HyperTuneSearchCV(BayesSearchCV):
             default = parse_initial_points(self.initial_points)[0] is None
             points.insert(0 if default else len(points), center)
         return {
-            "surrogate": self._signed_model(space, derived, plan.seed),
+            "surrogate": MonotonicGP(
+                SIGNED[self._model()[0]],
+                sign_points=derived.points,
+                signs=derived.signs,
+                n_options=space.n_options,
+                random_state=plan.seed,
+            ),
             "n_initial_points": self._n_initial(plan),
             "initial_points": points,
         }
-
-    def _signed_model(
-        self, space: Space, derived: SignPlan, seed: int
-    ) -> RobustMonotonicGP:
-        return RobustMonotonicGP(
-            SIGNED[self._model()[0]],
-            sign_points=derived.points,
-            signs=derived.signs,
-            nu=derived.nu,
-            n_options=space.n_options,
-            random_state=seed,
-        )
 
     # -- after the last trial -----------------------------------------------------
 
     def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         history = outcome.history
         attributes = super()._describe(plan, outcome)
-        attributes |= self._describe_signs(plan, history)
+        derived, decode = plan.notes.get("monotonicity"), plan.space.decode
+        attributes |= {
+            "signs_": plan.notes["signs"],
+            "small_optimum_": derived and decode(derived.center[None])[0],
+            "small_optima_": decode(derived.optima) if derived else [],
+        }
         results = attributes["cv_results_"]
         whole = results["stage"] > 0
         if not np.any(whole):
@@ -735,35 +701,6 @@ class HyperTuneSearchCV(BayesSearchCV):
             "train_fraction": [fidelity.train_fraction for fidelity in data],
             "subset": subsets,
         }
-
-    def _describe_signs(self, plan: Plan, history: History) -> dict[str, Any]:
-        """Return the attributes that describe the results on small samples."""
-        derived, decode = plan.notes.get("monotonicity"), plan.space.decode
-        return {
-            "signs_": plan.notes["signs"],
-            "small_optimum_": derived and decode(derived.center[None])[0],
-            "small_optima_": decode(derived.optima) if derived else [],
-            "sign_points_": decode(derived.points) if derived else [],
-            "disagreement_": derived.disagreement if derived else {},
-            "weakened_": derived.weakened if derived else [],
-            "signs_in_force_": self._signs_in_force(plan, history, derived)
-            if derived
-            else {},
-        }
-
-    def _signs_in_force(
-        self, plan: Plan, history: History, derived: SignPlan
-    ) -> dict[str, int]:
-        space = plan.space
-        complete = (trial for trial in history if trial.state == TrialState.COMPLETE)
-        scored = [trial for trial in complete if trial.fidelity.stage]
-        if not scored:
-            return {}
-        model = self._signed_model(space, derived, 0)
-        X = space.encode([trial.params for trial in scored])
-        model.fit(X, np.array([trial.score for trial in scored]))
-        names = {space.columns[column].name for column in model.columns_in_force_}
-        return {n: s for n, s in plan.notes["signs"].items() if n in names}
 
     def _selection_scores(
         self, plan: Plan, results: Mapping[str, Any]

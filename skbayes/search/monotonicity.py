@@ -16,7 +16,7 @@ exceptions have no sign or the opposite one:
 Symbols (B samples, D columns, N sign points):
 
 - ``optima``: (B, D), the encoded best configuration on each sample.
-- ``center``: (D,), their robust center, the small optimum.
+- ``center``: (D,), their center, the small optimum.
 - simple end of a column: 0 if its sign is +1, 1 if it is -1.
 
 Joy, Rana, Gupta & Venkatesh (2019): the best model of a small sample is simpler than
@@ -26,7 +26,6 @@ end of the range up to the small optimum.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +37,6 @@ from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration, sobol
 from skbayes.space.dimensions import FloatArray, key_of
-from skbayes.surrogates.gp.monotonic import NU
 from skbayes.trial.fold import configured
 from skbayes.trial.records import History, Trial
 
@@ -209,14 +207,6 @@ def check_monotonicity(complexity: Any, estimator: Any, space: Space) -> dict[st
 # Number of sign points.
 N_SIGN_POINTS = 10
 
-# Median distance of the optima from their center above which they strongly disagree
-# about a column. For five random positions, it is 0.19 on average.
-MAX_DISAGREEMENT = 0.15
-
-# Width of the likelihood of signs about which the small samples disagree. Slopes below
-# one standard deviation of the scores over the width of the range can have either sign.
-WEAK_NU = 1.0
-
 # Minimum distance between simple end and optimum for a sign.
 LEAST_ROOM = 0.02
 
@@ -307,31 +297,16 @@ class RoundRobinOptimizer:
 
 @dataclass(frozen=True)
 class SignPlan:
-    """Signs for the search on all data, and the points at which they are assumed.
-
-    `disagreement` is the median distance of the optima from the center for each
-    parameter with a sign, as a fraction of its range.
-    """
+    """Signs for the search on all data, and the points at which they are assumed."""
 
     optima: FloatArray  # (B, D), of the samples that have one
     center: FloatArray  # (D,)
     points: FloatArray  # (N, D), the sign points
     signs: FloatArray  # (N, D), +1, -1 or 0
-    nu: FloatArray  # (D,), widths of the likelihoods of the signs
-    disagreement: dict[str, float]
-
-    @property
-    def weakened(self) -> list[str]:
-        """Parameters about which the samples strongly disagree."""
-        return [
-            name
-            for name, disagreement in self.disagreement.items()
-            if disagreement > MAX_DISAGREEMENT
-        ]
 
 
 def center_of(space: Space, optima: FloatArray) -> FloatArray:
-    """Return the robust center of configurations.
+    """Return the center of configurations, on which outliers have little influence.
 
     In an unordered column, it is the most frequent option, the first one of ties. In an
     ordered column, it is the median of the active values, or 0.5 if there are none.
@@ -360,22 +335,9 @@ def derive_signs(
     center = center_of(space, optima)
     by_column = np.array([signs.get(c.name or "", 0) for c in space.columns])
     by_column[space.categorical] = 0
-    spread = _spread(optima, center)
-    nu = np.where(spread > MAX_DISAGREEMENT, WEAK_NU, NU)
-    disagreement = {
-        str(space.columns[column].name): float(spread[column])
-        for column in np.flatnonzero(by_column)
-    }
     rng = make_generator(seed, Stream.MONOTONICITY)
     points, table = _draw_points(space, by_column, center, rng)
-    return SignPlan(optima, center, points, table, nu, disagreement)
-
-
-def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:
-    """Return the median distance from the center per column; 0 for inactive columns."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of columns without values
-        return np.nan_to_num(np.nanmedian(np.abs(optima - center), axis=0))
+    return SignPlan(optima, center, points, table)
 
 
 def _draw_points(

@@ -329,19 +329,6 @@ def winsorize_low(y: FloatArray, weights: FloatArray | None = None) -> FloatArra
     return np.maximum(y, median - TAIL_FACTOR * scale)
 
 
-def compress_low_tail(y: FloatArray) -> FloatArray:
-    """Compress the tail of very bad scores (n,) without making any two equal.
-
-    Scores that :func:`winsorize_low` would raise by d end up ``unit * log(1 + d /
-    unit)`` below its level, where `unit` is the standard deviation of its result.
-    """
-    raised = winsorize_low(y)
-    unit = float(np.std(raised))
-    if unit == 0.0:
-        return raised
-    return raised - unit * np.log1p((raised - y) / unit)
-
-
 def standardize(
     y: FloatArray, winsorize: bool = False, weights: FloatArray | None = None
 ) -> tuple[FloatArray, float, float]:

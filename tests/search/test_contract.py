@@ -51,7 +51,7 @@ def assert_same_search(search, expected):
         found = [getattr(trial, name) for trial in search.trials_]
         assert found == [getattr(trial, name) for trial in expected.trials_]
     assert_same_tables(search.cv_results_, expected.cv_results_)
-    for name in ("best_index_", "best_params_", "sign_points_"):
+    for name in ("best_index_", "best_params_", "small_optima_"):
         assert getattr(search, name, None) == getattr(expected, name, None)
     assert _next(search) == _next(expected)
 

@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 
 from skbayes import HyperTuneSearchCV
 from skbayes.space import Space
+from skbayes.surrogates import MonotonicGP
 from skbayes.trial.fold import Job
 from skbayes.trial.plan import Plan
 
@@ -54,15 +55,15 @@ def test_the_small_optimum_is_tried_first_on_all_data(search):
     assert search.small_optima_ == [trial.params for trial in best]
     # The best quality grows with the rows: about 0.3 for 35 and 0.85 for 100 rows.
     assert search.small_optimum_["quality"] < 0.5 < search.best_params_["quality"]
-    # The assumptions are attributes.
+    # The surrogate assumes the signs between the simple end and this optimum.
     assert search.signs_ == UP
-    assert len(search.sign_points_) == 10
-    largest = max(point["quality"] for point in search.sign_points_)
+    model = search.optimizer_.surrogate
+    points = search.optimizer_.space.decode(model.sign_points)
+    assert isinstance(model, MonotonicGP) and len(points) == 10
+    largest = max(point["quality"] for point in points)
     assert 0 < largest <= search.small_optimum_["quality"]
-    assert max(point["other"] for point in search.sign_points_) > 0.8
-    assert search.disagreement_.keys() == {"quality"} and search.weakened_ == []
-    # The scores on all data may have removed a sign, even by rounding errors.
-    assert search.signs_in_force_.items() <= UP.items()
+    assert max(point["other"] for point in points) > 0.8
+    assert np.unique(model.signs, axis=0).tolist() == [[0.0, 1.0]]  # other, quality
 
 
 def test_the_best_is_one_of_those_on_all_data(search):
@@ -73,23 +74,6 @@ def test_the_best_is_one_of_those_on_all_data(search):
     ranks = results["rank_test_score"]
     assert sorted(ranks[15:]) == [1, 2, 3, 4, 5, 6] and set(ranks[:15]) == {7}
     assert search.best_estimator_.n_rows_ == 150
-
-
-def test_a_wrong_sign_is_found_out():
-    wrong = make(complexity={"quality": -1}, n_iter=27).fit(X, y)
-    assert wrong.signs_ == {"quality": -1} and wrong.signs_in_force_ == {}
-    plain = small_search(Growing(), SPACE, n_iter=12, cv=3).fit(X, y)
-    assert wrong.best_score_ > plain.best_score_ - 0.01
-
-
-def test_samples_that_disagree_are_reported(caplog, monkeypatch):
-    # Any distance is too large.
-    caplog.set_level("INFO", logger="skbayes")
-    monkeypatch.setattr("skbayes.search.monotonicity.MAX_DISAGREEMENT", -1.0)
-    search = make(n_iter=16).fit(X, y)
-    (record,) = [r for r in caplog.records if "disagree strongly" in r.message]
-    assert "'quality' (0." in record.message and record.levelname == "INFO"
-    assert search.weakened_ == ["quality"]
 
 
 def test_signs_are_known_of_nested_parts():
@@ -136,7 +120,7 @@ def test_without_signs_it_is_bayes_search(complexity):
     ours = make(complexity=complexity, n_iter=8).fit(X, y)
     plain = small_search(Growing(), SPACE, n_iter=8, cv=3, random_state=2).fit(X, y)
     assert [t.params for t in ours.trials_] == [t.params for t in plain.trials_]
-    assert ours.small_optimum_ is None and ours.sign_points_ == []
+    assert ours.small_optimum_ is None and ours.small_optima_ == []
     np.testing.assert_array_equal(ours.cv_results_["stage"], [1] * 8)
     np.testing.assert_array_equal(ours.cv_results_["subset"], [-1] * 8)
 
@@ -190,7 +174,7 @@ def test_failing_small_samples_leave_plain_search():
     with pytest.warns() as caught:
         search.set_params(estimator=FailsOnFew()).fit(X, y)
     assert any("No trial on a small sample" in str(one.message) for one in caught)
-    assert search.best_index_ >= 2 and search.signs_in_force_ == {}
+    assert search.best_index_ >= 2 and search.small_optimum_ is None
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from skbayes.space.candidates import Candidates
 from skbayes.surrogates import GaussianProcess, MonotonicGP
 from skbayes.surrogates.base import Surrogate, posterior_of_mean
 from skbayes.surrogates.fidelity import MultiFidelity
-from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
 
 CHOICES = [(name, "ei") for name in registry] + [
@@ -54,9 +53,6 @@ OTHERS = {
         1.0,
     ),
     "monotonic": MonotonicGP(sign_points=EARLIER[:6], signs=SIGNS),
-    "robust-monotonic": RobustMonotonicGP(
-        sign_points=EARLIER[:6], signs=SIGNS, n_options=MIXED.n_options
-    ),
 }
 
 

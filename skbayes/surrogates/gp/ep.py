@@ -3,7 +3,7 @@
 Symbols (k quantities g, here the derivatives of a Gaussian process):
 
 - ``mean``, ``covariance``: (k,) and (k, k), prior mean and covariance of g.
-- ``signs``: (k,), m_i = +1 or -1, with the likelihoods Phi(m_i g_i / nu_i).
+- ``signs``: (k,), m_i = +1 or -1, with the likelihoods Phi(m_i g_i / nu).
 - ``tau``, ``shift``: (k,), the sites. Each likelihood is replaced by one proportional
   to exp(shift_i g_i - tau_i g_i^2 / 2).
 - ``B``: I + T^1/2 covariance T^1/2 with T = diag(tau).
@@ -51,7 +51,7 @@ NO_SITES = Sites(np.empty(0), np.empty(0), 0.0, True, 0)
 
 
 def propagate(
-    mean: FloatArray, covariance: FloatArray, signs: FloatArray, nu: FloatArray
+    mean: FloatArray, covariance: FloatArray, signs: FloatArray, nu: float
 ) -> Sites:
     """Compute the sites by expectation propagation.
 
@@ -59,7 +59,7 @@ def propagate(
     --------
     >>> import numpy as np
     >>> from skbayes.surrogates.gp.ep import propagate
-    >>> sites = propagate(np.zeros(1), np.eye(1), np.ones(1), np.full(1, 1e-6))
+    >>> sites = propagate(np.zeros(1), np.eye(1), np.ones(1), 1e-6)
     >>> print(f"{np.exp(sites.log_evidence):.2f}")
     0.50
     >>> sites.converged
@@ -103,16 +103,16 @@ def _cavity(
 
 
 class _Problem(NamedTuple):
-    """Prior, signs and widths, with the updates of the sites."""
+    """Prior, signs and width, with the updates of the sites."""
 
     mean: FloatArray
     covariance: FloatArray
     signs: FloatArray
-    nu: FloatArray
+    nu: float
 
     def update(self, mu: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the sites that match the moments of the tilted distributions."""
-        s2 = np.square(self.nu) + v
+        s2 = self.nu**2 + v
         s = np.sqrt(s2)
         z = self.signs * mu / s
         r = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
@@ -160,7 +160,7 @@ class _Problem(NamedTuple):
         mu, v = _cavity(center, variance, tau, shift)
         # A cavity is only improper if expectation propagation did not converge.
         mu, v = np.where(np.isnan(v), center, mu), np.where(np.isnan(v), variance, v)
-        tilted = np.sum(log_ndtr(self.signs * mu / np.sqrt(np.square(self.nu) + v)))
+        tilted = np.sum(log_ndtr(self.signs * mu / np.sqrt(self.nu**2 + v)))
         single = mu * shift - 0.5 * tau * mu**2 - 0.5 * np.log1p(tau * v)
         single += 0.5 * np.square(shift - tau * mu) * v / (1.0 + tau * v)
         L, residual, projected, half = self._project(tau, shift)

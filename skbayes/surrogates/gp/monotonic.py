@@ -72,21 +72,19 @@ class Signs(NamedTuple):
     points: FloatArray  # (k, D)
     columns: np.ndarray  # (k,), of the derivatives
     values: FloatArray  # (k,), +1 if the score increases with the column, or -1
-    nu: FloatArray  # (k,), widths of the likelihoods
+    nu: float  # width of the likelihoods
 
     @classmethod
-    def of_table(
-        cls, points: FloatArray, table: FloatArray, nu: FloatArray | float
-    ) -> Signs:
+    def of_table(cls, points: FloatArray, table: FloatArray, nu: float) -> Signs:
         """Return the nonzero signs of a table."""
         rows, columns = np.nonzero(table)
-        widths = np.broadcast_to(np.asarray(nu, float), (points.shape[1],))
-        return cls(points[rows], columns, table[rows, columns], widths[columns])
+        return cls(points[rows], columns, table[rows, columns], nu)
 
     def equals(self, other: Signs) -> bool:
         """Return whether another object has the same signs."""
-        pairs = zip(self, other, strict=True)
-        return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+        pairs = zip(self[:3], other[:3], strict=True)
+        arrays_equal = all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+        return arrays_equal and self.nu == other.nu
 
 
 # -- covariances ----------------------------------------------------------------------
@@ -269,10 +267,10 @@ class MonotonicGP(GaussianProcess):
         Sign of the derivative for each point and column: +1 if the score increases with
         the column, -1 if it decreases, 0 if the sign is unknown. It must be 0 for
         unordered columns, and for columns that are inactive at the point.
-    nu : float or ndarray of shape (D,), default=1e-6
-        Width of the likelihood Phi(sign * derivative / nu), for all columns or for
-        each, > 0. The unit is the standard deviation of the scores over the width of
-        the space. Greater values give the signs less influence.
+    nu : float, default=1e-6
+        Width of the likelihood Phi(sign * derivative / nu), > 0. The unit is the
+        standard deviation of the scores over the width of the space. Greater values
+        give the signs less influence.
 
     Attributes
     ----------
@@ -283,8 +281,6 @@ class MonotonicGP(GaussianProcess):
         a warning.
     n_sweeps_ : int
         Maximum number of sweeps of expectation propagation.
-    log_evidence_ : ndarray of shape (S,)
-        Logarithm of the joint probability of the signs, given the scores.
 
     Raises
     ------
@@ -307,7 +303,7 @@ class MonotonicGP(GaussianProcess):
     _: KW_ONLY
     sign_points: FloatArray | None = None
     signs: FloatArray | None = None
-    nu: float | FloatArray = NU
+    nu: float = NU
 
     def __post_init__(self) -> None:
         if self.kernel not in SMOOTH_KERNELS:
@@ -315,7 +311,7 @@ class MonotonicGP(GaussianProcess):
                 f"kernel must be one of {sorted(SMOOTH_KERNELS)}, which are twice "
                 f"differentiable, got {self.kernel!r}."
             )
-        if not np.all(np.asarray(self.nu) > 0.0):
+        if not self.nu > 0.0:
             raise ValueError(f"nu must be > 0, got {self.nu!r}.")
         super().__post_init__()
         self._signs = Signs.of_table(np.empty((0, 0)), np.empty((0, 0)), NU)
@@ -394,20 +390,6 @@ class MonotonicGP(GaussianProcess):
         self._sites = [factor.sites for factor in factors]
         self.converged_ = all(sites.converged for sites in self._sites)
         self.n_sweeps_ = max(sites.n_sweeps for sites in self._sites)
-        self.log_evidence_ = np.array([sites.log_evidence for sites in self._sites])
-
-    @property
-    def known_monotonicity(self) -> Signs:
-        """Signs of the last fit, with one entry for each sign."""
-        return self._signs
-
-    def prior_of_signs(self) -> FloatArray:
-        """Compute the prior covariance (k, k) of the derivatives.
-
-        It is that for standardized scores and the first sample of hyper-parameters.
-        """
-        joint = self._joint(self._X[:0])
-        return self._amplitude[0] * joint.correlations(self._length_scales[0])
 
     # -- predicting ---------------------------------------------------------------
 

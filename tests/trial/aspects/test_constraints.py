@@ -29,9 +29,7 @@ from skbayes.inspection import read_record
 from skbayes.results.scores import OneStandardError
 from skbayes.tracking import export_to_optuna
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The small samples", "ignore:.*has no name"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:.*has no name")
 
 every_kind = pytest.mark.parametrize("kind", SEARCHES)
 SPACE = {"max_depth": (1, 12), "min_samples_leaf": (1, 40)}
