@@ -18,11 +18,10 @@ may also be followed by options of its Optimizer:
 
     skbayes  optuna-tpe@4  skbayes@4  skbayes:acquisition=pi;n_initial_points=4
 
-``judges.py draw`` draws docs/images/judges.png. It has one row per suite and one point
-per trial. Means are over the tasks and seeds that all plotted methods have finished,
-and a method with fewer than 16 runs on a suite is omitted there. The proposal time is
-the processor time of a method from its first trial on, without the fits. With
-``--stored``, it draws the committed curves.
+``judges.py draw`` draws docs/images/judges.png: the sklearn suite, with one point per
+trial. Means are over the tasks and seeds that all plotted methods have finished, and a
+method with fewer than 16 runs is omitted. With ``--stored``, it draws the committed
+curves.
 
 Example: python benchmarks/judges.py lcbench --methods skbayes,optuna-tpe --jobs 2
 """
@@ -220,11 +219,6 @@ STUDIES = {
 
 CURVES = HERE / "results/judges/curves.json"
 PICTURE = HERE.parent / "docs/images/judges.png"
-TITLES = {
-    "sklearn": "scikit-learn",
-    "xgboost": "XGBoost (14 parameters)",
-    "lcbench": "perceptrons (7 parameters)",
-}
 LABELS = {
     "skbayes": "skbayes",
     "optuna-tpe": "Optuna (TPE)",
@@ -240,66 +234,46 @@ FIRST = 3  # earlier trials are part of every method's initial design
 
 
 def curves() -> Record:
-    """Return mean regret and proposal time after each trial, by suite and method."""
+    """Return the mean regret of each method on the sklearn suite after each trial."""
     store = Cache("judges")
-    runs = {label: store.load(label) for label in (*LABELS, REFERENCE)}
-    found = regrets(runs)
-    drawn: Record = {}
-    for judge in TITLES:
-        here = {
-            m: {k for k in own if k[0].partition(":")[0] == judge}
-            for m, own in found.items()
-        }
-        here = {m: keys for m, keys in here.items() if len(keys) >= LEAST}
-        if not here:
-            continue
-        keys = sorted(set.intersection(*here.values()))
-        drawn[judge] = {"runs": len(keys), "methods": {}}
-        for method in here:
-            regret = np.mean([found[method][k] for k in keys], axis=0)
-            seconds = [np.cumsum(runs[method][k]["think"]) for k in keys]
-            drawn[judge]["methods"][method] = {
-                "regret": np.round(regret, 1).tolist(),
-                "seconds": np.round(np.mean(seconds, axis=0), 4).tolist(),
-            }
-    return drawn
+    found = regrets({label: store.load(label) for label in (*LABELS, REFERENCE)})
+    by_method = {
+        method: {key for key in own if key[0].startswith("sklearn:")}
+        for method, own in found.items()
+    }
+    by_method = {m: keys for m, keys in by_method.items() if len(keys) >= LEAST}
+    keys = sorted(set.intersection(*by_method.values()))
+    means = {m: np.mean([found[m][key] for key in keys], axis=0) for m in by_method}
+    return {
+        "runs": len(keys),
+        "regrets": {m: np.round(mean, 1).tolist() for m, mean in means.items()},
+    }
 
 
 def draw() -> None:
-    """Draw regrets by the number of trials and by the time of the proposals."""
+    """Draw regrets by the number of trials."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    drawn = json.loads(CURVES.read_text())["judges"]
-    size = (9.0, 3.0 * len(drawn))
-    figure, grid = plt.subplots(
-        len(drawn), 2, figsize=size, layout="constrained", squeeze=False
-    )
-    handles = {}
-    for (left, right), (judge, entry) in zip(grid, drawn.items(), strict=True):
-        for i, (method, curve) in enumerate(entry["methods"].items()):
-            style = {"color": COLORS[i], "lw": 1.3 if i else 2.5}
-            y, seconds = (curve[key][FIRST - 1 :] for key in ("regret", "seconds"))
-            (handles[LABELS[method]],) = left.plot(
-                range(FIRST, FIRST + len(y)), y, **style
-            )
-            right.plot(seconds, y, **style)
-        title = f"{TITLES[judge]}, {entry['runs']} runs"
-        left.set(title=title, xlabel="trials", ylabel="regret × 1000", ylim=(0, None))
-        xlabel = "seconds of processor time for the proposals (log scale)"
-        right.set(xlabel=xlabel, xscale="log", ylim=(0, None))
-        left.grid(alpha=0.3)
-        right.grid(alpha=0.3)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    stored = json.loads(CURVES.read_text())
+    figure, axes = plt.subplots(figsize=(7.0, 3.6), layout="constrained")
+    for i, (method, regret) in enumerate(stored["regrets"].items()):
+        y = regret[FIRST - 1 :]
+        style = {"color": COLORS[i], "lw": 1.3 if i else 2.5, "label": LABELS[method]}
+        axes.plot(range(FIRST, FIRST + len(y)), y, **style)
+    title = f"tasks of scikit-learn, {stored['runs']} runs"
+    axes.set(title=title, xlabel="trials", ylabel="regret × 1000", ylim=(0, None))
+    axes.grid(alpha=0.3)
+    axes.legend()
     figure.savefig(PICTURE, dpi=110)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["draw"]:
         if "--stored" not in sys.argv:
-            save_results("judges/curves", {"judges": curves()})
+            save_results("judges/curves", curves())
         draw()
     else:
         main(STUDIES, __doc__)

@@ -90,30 +90,7 @@ def find_object(name: str) -> Any:
 
 
 def make_factory(method: str | Factory) -> Factory:
-    """Return the factory of a method.
-
-    Parameters
-    ----------
-    method : str or callable
-        Name of the method, or a callable ``factory(table, seed)``. The names are:
-
-        - "random": random search;
-        - "skbayes": :class:`skbayes.Optimizer` with its defaults;
-        - ``surrogate`` or ``surrogate+acquisition``: the optimizer with these
-          arguments;
-        - ``file.py:name`` or ``module:name``: a custom factory.
-
-    Returns
-    -------
-    factory : callable
-        Function ``factory(table, seed)``.
-
-    Raises
-    ------
-    ValueError
-        If a custom factory cannot be loaded. Arguments of the optimizer are checked
-        later, when the method is made.
-    """
+    """Return the factory of a method, see `skbayes.benchmark.run_method`."""
     if not isinstance(method, str):
         return method
     if method in NAMED:

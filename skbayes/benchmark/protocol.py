@@ -140,7 +140,13 @@ def run_method(
     Parameters
     ----------
     method : str or callable
-        Method, see :func:`skbayes.benchmark.make_factory`.
+        Name of the method, or a callable ``factory(table, seed)``. The names are:
+
+        - "random": random search;
+        - "skbayes": :class:`skbayes.Optimizer` with its defaults;
+        - ``surrogate`` or ``surrogate+acquisition``: the optimizer with these
+          arguments;
+        - ``file.py:name`` or ``module:name``: a custom factory.
     table : LookupTable
         Table. The method receives one score for each of its objectives.
     seed : int
@@ -228,7 +234,7 @@ def benchmark(
     Parameters
     ----------
     methods : list of str or dict of str to str or callable
-        Methods, see :func:`skbayes.benchmark.make_factory`. The keys of a dict are the
+        Methods, see :func:`skbayes.benchmark.run_method`. The keys of a dict are the
         names of the methods.
     tables : iterable of LookupTable
         Tables with different names.

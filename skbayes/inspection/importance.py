@@ -180,8 +180,8 @@ def importance(
     source : estimator, History, dict, LookupTable or path
         Fitted search of skbayes or scikit-learn, its ``cv_results_``, its ``trials_``
         or another :class:`skbayes.trial.History`, or a
-        :class:`skbayes.benchmark.LookupTable`. Also the path of a journal; the search
-        can still be running.
+        ``skbayes.benchmark.LookupTable``. Also the path of a journal; the search can
+        still be running.
     space : dict, list of dicts or Space, default=None
         Search space, in any notation of :meth:`skbayes.space.Space.from_notation`. By
         default, the space of the search; if it is unknown, the values that occur.

@@ -40,7 +40,7 @@ from skbayes.utils.autologging import without_autologging
 N_CHECKED = 1000
 
 
-class _WeightedEnsemble(compat.DocumentationLink, MetaEstimatorMixin, Averages):
+class _WeightedEnsemble(MetaEstimatorMixin, Averages):
     """Average of the predictions of several estimators."""
 
     _parameter_constraints: ClassVar[dict[str, list]] = {

@@ -40,7 +40,7 @@ from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.trial.fold import configured
 from skbayes.trial.records import History, Trial
 
-__all__ = ["KNOWN_MONOTONICITY", "check_monotonicity", "known_monotonicity"]
+__all__ = ["known_monotonicity"]
 
 _TREE = {
     **{"ccp_alpha": -1, "min_impurity_decrease": -1},
@@ -50,12 +50,8 @@ _HISTOGRAM = {"l2_regularization": -1, "max_depth": +1, "max_iter": +1}
 _KERNEL = {"degree": +1, "gamma": +1}
 _REGULARIZED = {"n_estimators": +1, "reg_alpha": -1, "reg_lambda": -1}
 
-#: Signs of hyper-parameters by the names of the class and of the parameter.
-#:
-#: A sign is the direction in which the best value moves as the amount of data grows: +1
-#: upwards, -1 downwards. For example, ``KNOWN_MONOTONICITY["Ridge"]`` is
-#: ``{"alpha": -1}``. A class that is not listed uses the signs of its first listed base
-#: class.
+# Signs of hyper-parameters by the names of the class and of the parameter. A class that
+# is not listed uses the signs of its first listed base class.
 KNOWN_MONOTONICITY: dict[str, dict[str, int]] = {
     name: signs
     for names, signs in (
@@ -125,8 +121,8 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
     Returns
     -------
     signs : dict of str to int
-        Signs +1 or -1 by name, from `KNOWN_MONOTONICITY`. Hyper-parameters without an
-        order, or with different signs in different alternatives, are left out.
+        Signs +1 or -1 by name. Hyper-parameters without an order, or with different
+        signs in different alternatives, are left out.
 
     Examples
     --------

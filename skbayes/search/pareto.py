@@ -297,7 +297,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Number of cross-validation splits.
     ensemble_ : EnsembleResult
         Members, weights and scores of the ensemble, with ``refit="ensemble"``; see
-        :class:`skbayes.search.EnsembleResult`.
+        :ref:`ensembles`.
     refit_time_ : float
         Seconds used for the refit. Available unless ``refit=False``.
     total_time_ : float

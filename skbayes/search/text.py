@@ -433,7 +433,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Scorer of the fits; a dict with several metrics.
     ensemble_ : EnsembleResult
         Members, weights and scores of the ensemble, with ``refit="ensemble"``; see
-        :class:`skbayes.search.EnsembleResult`.
+        :ref:`ensembles`.
     refit_time_ : float
         Seconds used for the refit. Available unless ``refit=False``.
     total_time_ : float

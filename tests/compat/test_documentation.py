@@ -7,18 +7,15 @@ from every_search import SEARCHES, make
 from sklearn.svm import SVC
 
 from skbayes.defaults import ColumnConverter
-from skbayes.search import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 from skbayes.text import LiblinearClassifier, NGramVectorizer
 
 API = Path(__file__).parents[2] / "docs" / "api.rst"
-ENSEMBLES = (WeightedEnsembleClassifier, WeightedEnsembleRegressor)
 
 
 @pytest.mark.parametrize(
     "estimator",
     [
         *map(make, SEARCHES),
-        *(kind([SVC()]) for kind in ENSEMBLES),
         *(ColumnConverter(()), LiblinearClassifier(), NGramVectorizer()),
     ],
     ids=lambda estimator: type(estimator).__name__,

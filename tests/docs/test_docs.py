@@ -61,7 +61,17 @@ DOCUMENTED = [
     f"skbayes.{name}"
     for name in re.findall(r"^   ~([\w.]+)$", API_PAGE.read_text("utf-8"), re.M)
 ]
-HOMES = {name.rpartition(".")[0] for name in DOCUMENTED}
+# Public names without a page: the guide describes them.
+WITHOUT_PAGE = {
+    "skbayes.benchmark.LookupTable",
+    "skbayes.benchmark.make_factory",
+    "skbayes.inspection.RunningTrial",
+    "skbayes.search.BaseBayesSearchCV",
+    "skbayes.search.EnsembleResult",
+    "skbayes.search.WeightedEnsembleClassifier",
+    "skbayes.search.WeightedEnsembleRegressor",
+}
+HOMES = {name.rpartition(".")[0] for name in (*DOCUMENTED, *WITHOUT_PAGE)}
 
 
 def _resolve(name):
@@ -143,7 +153,8 @@ def test_the_reference_lists_what_the_packages_hand_out():
         public = {f"{home}.{name}" for name in module.__all__}
         assert listed <= public
         if hasattr(module, "__path__"):
-            assert {id(_resolve(name)) for name in public} <= documented, home
+            listed = {id(_resolve(name)) for name in public - WITHOUT_PAGE}
+            assert listed <= documented, home
     shown = {f"skbayes.{name}" for name in skbayes._PACKAGES}
     assert shown <= HOMES
 
