@@ -1,10 +1,8 @@
 """Records of an optimizer: validation, arrays, and text and HTML forms."""
 
 import math
-from decimal import Decimal
 
 import numpy as np
-import pytest
 
 from skbayes import Optimizer
 from skbayes.surrogates import GaussianProcess
@@ -73,39 +71,8 @@ class AnyNoise(NoNoise):
 def told(surrogate="gp", **arguments):
     """Return the observation of a trial that was told."""
     optimizer = Optimizer({"x": (0.0, 1.0)}, surrogate=surrogate, random_state=0)
-    try:
-        optimizer.tell({"x": 0.5}, **{"score": 1.0, **arguments})
-    except Exception:
-        assert optimizer.n_told == 0
-        raise
+    optimizer.tell({"x": 0.5}, **{"score": 1.0, **arguments})
     return optimizer._observed[0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        *(({"score": s}, TypeError, "score must be a number") for s in (None, "1", 1j)),
-        ({"cost": "1 s"}, TypeError, "cost must be a number, got '1 s'"),
-        ({"cost": Decimal(1)}, TypeError, "cost must be a number"),
-        *(
-            ({"cost": c}, ValueError, f"cost must be > 0 and finite.*got {c!r}")
-            for c in (0.0, -1, math.nan, math.inf, 10**400)
-        ),
-        ({"censored": True}, ValueError, "cost must be given with censored=True"),
-        *(
-            ({"cost": 1.0, "censored": c}, TypeError, f"True or False, got {c}")
-            for c in (1, None)
-        ),
-        ({"noise": "much"}, TypeError, "noise must be a number, got 'much'"),
-        *(
-            ({"noise": n}, ValueError, f"noise must be >= 0 and finite.*got {n}")
-            for n in (-0.1, math.nan, math.inf)
-        ),
-    ],
-)
-def test_numbers_that_are_refused(arguments, error, message):
-    with pytest.raises(error, match=message):
-        told(**arguments)
 
 
 def test_numbers_that_are_taken():
@@ -121,8 +88,6 @@ def test_numbers_that_are_taken():
             assert told(surrogate, noise=none).noise == [0.0]
         if not isinstance(surrogate, NoNoise):
             assert told(surrogate, noise=np.float64(0.5)).noise == [0.5]
-    with pytest.raises(ValueError, match="the surrogate .*NoNoise.* no parameter"):
-        told(NoNoise(), noise=0.1)
 
 
 def test_a_line_says_what_was_told():

@@ -14,7 +14,7 @@ from scipy import stats
 from skbayes.optimizer import Optimizer, SpaceExhausted
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import MAX_LISTED
-from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
+from skbayes.surrogates import WarpedGaussianProcess
 
 MIXED = {
     "x": (-5.0, 5.0),
@@ -164,24 +164,11 @@ def test_a_constraint_is_kept_by_every_proposal():
 
 
 def test_a_constraint_that_allows_nothing_is_found_out():
-    with pytest.raises(ValueError, match="The constraint allows none of the 3"):
-        Optimizer({"a": [1, 2, 3]}, constraint=lambda params: False)
     endless = Optimizer(
         {"a": (0.0, 1.0)}, constraint=lambda params: False, random_state=0
     )
     with pytest.raises(SpaceExhausted, match="allows none of the 65,536"):
         endless.ask()
-
-
-def test_failures_steer_away():
-    def objective(params):
-        return math.nan if params["x"] > 0.5 else params["x"]
-
-    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
-    asked = run(optimizer, 25, objective)
-    failed = sum(params["x"] > 0.5 for params in asked[8:])
-    assert failed < 9
-    assert 0.4 < optimizer.best_params["x"] <= 0.5
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 10**400])
@@ -277,45 +264,9 @@ def test_the_design_grows_with_the_space(space, n):
     assert expected[:n] == [None] * n and expected[n] is not None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"surrogate": "gauss"}, ValueError, "surrogate must be one of.*'gauss'"),
-        ({"surrogate": object()}, ValueError, "with fit, predict"),
-        ({"surrogate": GaussianProcess}, ValueError, "got the class GaussianProcess"),
-        ({"acquisition": "best"}, ValueError, "acquisition must be one of.*'best'"),
-        ({"n_initial_points": -1}, ValueError, "n_initial_points must be"),
-        ({"n_initial_points": 2.5}, ValueError, "n_initial_points must be"),
-        ({"initial_points": {"x": 1}}, TypeError, "list of dicts"),
-        ({"initial_points": [{"x": 2.0}]}, ValueError, r"initial_points\[0\].*'x'"),
-        ({"initial_points": [{"x": 0.1}, {}]}, ValueError, r"\[1\].*'x' is missing"),
-        (
-            {"initial_points": [{"x": 0.9}], "constraint": lambda p: p["x"] < 0.5},
-            ValueError,
-            "not allowed by the constraint",
-        ),
-        ({"random_state": "a"}, ValueError, "random_state must be"),
-        ({"random_state": -1}, ValueError, "random_state must be"),
-        ({"constraint": 3}, TypeError, "constraint must be a callable"),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments, error, message):
-    with pytest.raises(error, match=message):
-        Optimizer({"x": (0.0, 1.0)}, **arguments)
-
-
-def test_numbers_to_ask_for_and_the_smallest_spaces():
-    for n in (0, -1, 1.5, "2"):
-        with pytest.raises(ValueError, match="n must be an integer >= 1 or None"):
-            Optimizer({"x": (0.0, 1.0)}).ask(n)
-    one, other = (Optimizer({"x": (0.0, 1.0)}, random_state=0) for _ in range(2))
-    assert other.ask(1) == [one.ask()]
+def test_the_space_is_kept_and_overlapping_dicts_have_each_cell_once():
     space = Space.from_notation({"x": (0.0, 1.0)})
     assert Optimizer(space).space is space
-    optimizer = Optimizer({}, random_state=0)
-    assert optimizer.ask() == {}
-    with pytest.raises(SpaceExhausted):
-        optimizer.ask()
     overlapping = Optimizer([{"a": [1, 2]}, {"a": [2, 3]}], random_state=0)
     assert sorted(params["a"] for params in overlapping.ask(9)) == [1, 2, 3]
 
@@ -330,39 +281,6 @@ def test_whole_floats_are_ints_where_ints_are_expected():
         assert repr(params) == "{'depth': 3, 'size': 2, 'x': 0.30000000000000004}"
 
 
-@pytest.mark.parametrize("notation", [{"x": [1, 2]}, {"x": (0.0, 1.0)}])
-def test_a_constraint_that_raises(notation):
-    def broken(params):
-        return params["y"] > 0
-
-    message = r"The constraint raised KeyError\('y'\) for \{'x':"
-    with pytest.raises(ValueError, match=message):
-        Optimizer(notation, constraint=broken, random_state=0).ask()
-    with pytest.raises(ValueError, match=message):
-        Optimizer(notation, constraint=broken, initial_points=[{"x": 1}])
-
-
-@pytest.mark.parametrize(
-    ("params", "score", "details", "error", "message"),
-    [
-        ({"x": 0.5}, "good", {}, TypeError, "score must be a number"),
-        ({"x": 1.5}, 1.0, {}, ValueError, "'x'"),
-        ({"x": 0.5}, 1.0, {"cost": 0.0}, ValueError, "cost must be > 0"),
-        ({"x": 0.5}, 1.0, {"noise": -1.0}, ValueError, "noise must be >= 0"),
-        ({"x": 0.5}, 1.0, {"censored": True}, ValueError, "cost must be given"),
-    ],
-)
-def test_wrong_things_to_tell(params, score, details, error, message):
-    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
-    with pytest.raises(error, match=message):
-        optimizer.tell(params, score, **details)
-    if "cost" not in details and "censored" not in details:
-        with pytest.raises(error, match=message):
-            optimizer.learn(params, score, **details)
-    assert optimizer.n_told == 0
-    assert optimizer.ask() == Optimizer({"x": (0.0, 1.0)}, random_state=0).ask()
-
-
 def test_a_score_told_with_much_noise_misleads_less():
     """A high score by chance attracts proposals, unless its noise is large."""
     near = {}
@@ -373,34 +291,6 @@ def test_a_score_told_with_much_noise_misleads_less():
         optimizer.tell({"x": 1.0}, 0.5, noise=noise)
         near[noise] = sum(params["x"] > 0.8 for params in optimizer.ask(6))
     assert near[25.0] < near[None]
-
-
-class Minimal:
-    """Surrogate with the original interface, which does not support noise."""
-
-    def __init__(self):
-        self._model = GaussianProcess(n_samples=0)
-
-    def fit(self, X, y):
-        self._model.fit(X, y)
-        return self
-
-    def predict(self, X, gradient=False):
-        return self._model.predict(X, gradient)
-
-    def condition(self, X):
-        return self._model.condition(X)
-
-
-def test_a_surrogate_without_noise_serves_as_long_as_there_is_none():
-    optimizer = Optimizer({"x": (0.0, 1.0)}, surrogate=Minimal(), random_state=0)
-    for x in (0.1, 0.4, 0.8):
-        optimizer.tell({"x": x}, x, noise=0.0, cost=1.0)
-    assert optimizer.ask()
-    for teach in (optimizer.tell, optimizer.learn):
-        with pytest.raises(ValueError, match="surrogate .*Minimal.* no parameter"):
-            teach({"x": 0.5}, 1.0, noise=0.1)
-    assert optimizer.n_told == 3
 
 
 def test_costs_are_expected_from_costs_told():
@@ -415,8 +305,6 @@ def test_costs_are_expected_from_costs_told():
     assert optimizer.expected_cost(point) == pytest.approx(316, rel=0.2)
     point["model"] = "small"
     assert optimizer.expected_cost(point) == pytest.approx(3.16, rel=0.2)
-    with pytest.raises(ValueError, match="'x'"):
-        optimizer.expected_cost({"x": 2.0, "model": "large"})
 
 
 def test_costs_predictions_and_noise_of_zero_do_not_change_proposals():
@@ -492,19 +380,8 @@ def test_what_is_forgotten_is_asked_for_again():
     optimizer.forget({"a": 1})
     assert optimizer.ask() == {"a": 2}
     assert optimizer.n_told == 1
-
-
-def test_only_what_is_pending_can_be_forgotten():
-    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
-    params = optimizer.ask()
-    with pytest.raises(ValueError, match=r"params: \{'x': 0.25\} is not pending"):
-        optimizer.forget({"x": 0.25})
-    optimizer.tell(params, 1.0)
     with pytest.raises(ValueError, match="is not pending"):
-        optimizer.forget(params)
-    for call in (optimizer.forget, optimizer.pend):
-        with pytest.raises(ValueError, match="'x'"):
-            call({"x": 3.0})
+        optimizer.forget({"a": 1})
 
 
 def peak(params):
@@ -543,17 +420,6 @@ def test_what_was_learned_counts_as_initial_and_leaves_the_rest_of_the_design():
     assert sorted(params["a"] for params in optimizer.ask(9)) == [1, 2, 3]
 
 
-def test_it_does_not_matter_when_something_was_learned():
-    trials = run(Optimizer(MIXED, random_state=1), 5)
-    early, late = (Optimizer(MIXED, random_state=0) for _ in range(2))
-    told = run(Optimizer(MIXED, random_state=0), 4)
-    for optimizer, order in ((early, "learn tell"), (late, "tell learn")):
-        for what in order.split():
-            for params in trials if what == "learn" else told:
-                getattr(optimizer, what)(params, score(params))
-    assert early.ask(2) == late.ask(2)
-
-
 def test_what_was_learned_and_told_is_known_twice():
     """With two scores of one configuration, the prediction is between them."""
     improvements = []
@@ -570,37 +436,39 @@ def test_what_was_learned_and_told_is_known_twice():
     assert len(set(improvements)) == 3
 
 
-def test_failures_of_an_earlier_search_steer_away():
+@pytest.mark.parametrize("add", ["tell", "learn"])
+def test_failures_steer_away(add):
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in np.linspace(0, 1, 11):
-        optimizer.learn({"x": float(x)}, math.nan if x > 0.55 else float(x))
-    assert sum(params["x"] > 0.6 for params in run(optimizer, 6, peak)) <= 2
+        getattr(optimizer, add)({"x": float(x)}, math.nan if x > 0.55 else float(x))
+    asked = run(optimizer, 6, lambda p: math.nan if p["x"] > 0.55 else p["x"])
+    assert sum(params["x"] > 0.6 for params in asked) <= 2
+    assert 0.45 < optimizer.best_params["x"] <= 0.55
     only_failures = Optimizer({"x": (0.0, 1.0)}, n_initial_points=0, random_state=0)
-    only_failures.learn({"x": 0.5}, math.nan)
+    getattr(only_failures, add)({"x": 0.5}, math.nan)
     assert only_failures.ask()
 
 
-def test_noise_belongs_to_the_score_it_came_with():
+def improvement(model, X, row):
+    """Return the expected improvement of a row on the best of some rows."""
+    best_f = model.predict(X)[0].max(axis=1)
+    mean, sd = (part[:, 0] for part in model.predict(row))
+    z = (mean - best_f) / sd
+    return np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
+
+
+@pytest.mark.parametrize("n_learned", [0, 3, 6])
+def test_noise_belongs_to_the_score_it_came_with(n_learned):
     """Transferred and reported scores with the same noise give the same surrogate."""
     X, y = np.linspace(0, 1, 6)[:, None], np.array([0.0, 3.0, 1.0, 1.5, 2.0, 0.5])
     noise = np.array([0.0, 4.0, 0.0, 0.1, 0.0, 2.0])
     model = WarpedGaussianProcess(n_options=[0], random_state=0).fit(X, y, noise)
-    best_f = model.predict(X)[0].max(axis=1)
-    for n_learned in (0, 3, 6):
-        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
-        for x, value, variance in zip(
-            X[n_learned:], y[n_learned:], noise[n_learned:], strict=True
-        ):
-            optimizer.tell({"x": x[0]}, value, noise=variance)
-        for x, value, variance in zip(
-            X[:n_learned], y[:n_learned], noise[:n_learned], strict=True
-        ):
-            optimizer.learn({"x": x[0]}, value, noise=variance)
-        params = optimizer.ask()
-        mean, sd = (part[:, 0] for part in model.predict([[params["x"]]]))
-        z = (mean - best_f) / sd
-        expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
-        assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for i in (*range(n_learned, 6), *range(n_learned)):
+        add = optimizer.learn if i < n_learned else optimizer.tell
+        add({"x": X[i, 0]}, y[i], noise=noise[i])
+    expected = improvement(model, X, [[optimizer.ask()["x"]]])
+    assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb"])
@@ -614,12 +482,8 @@ def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
     model = WarpedGaussianProcess(n_options=[0], random_state=0)
     model.fit(X, np.array([peak(params) for params in points]))
     for _ in range(2):  # the second with the first pending
-        params = optimizer.ask()
-        best_f = model.predict(X)[0].max(axis=1)
-        row = optimizer.space.encode([params])
-        mean, sd = (part[:, 0] for part in model.predict(row))
-        z = (mean - best_f) / sd
-        expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
+        row = optimizer.space.encode([optimizer.ask()])
+        expected = improvement(model, X, row)
         assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
         model, X = model.condition(row), np.vstack([X, row])
 
@@ -669,19 +533,6 @@ def test_the_expected_improvement_is_that_of_the_last_proposal_made():
     assert other.last_expected_improvement == value
 
 
-def test_a_copy_keeps_costs_noise_and_knowledge():
-    optimizer = Optimizer(MIXED, random_state=0)
-    for params in run(Optimizer(MIXED, random_state=5), 3):
-        optimizer.learn(params, score(params), noise=0.2)
-    for params in optimizer.ask(5):
-        optimizer.tell(params, score(params), cost=params["n"] + 1.0, noise=0.1)
-    optimizer.ask()
-    again = pickle.loads(pickle.dumps(optimizer))
-    assert again.last_expected_improvement == optimizer.last_expected_improvement
-    assert again.expected_cost(params) == optimizer.expected_cost(params)
-    assert run(again, 3) == run(optimizer, 3)
-
-
 def two(params):
     """Return two objectives with a tradeoff: distances from 0.2 and from 0.8."""
     x, z = params["x"], params["z"]
@@ -706,29 +557,6 @@ def test_several_objectives_find_the_whole_front():
     assert all(scores == two(params) for params, scores in front)
     with pytest.raises(ValueError, match="best_params is not defined for 2 objectives"):
         _ = optimizer.best_params
-
-
-def test_proposals_for_several_objectives_are_pure_functions():
-    def asked(n_points, continued_at=None):
-        optimizer, pending, log = Optimizer(SQUARE, random_state=3), [], []
-        while len(log) < 10:
-            pending.append(optimizer.ask())
-            log.append(pending[-1])
-            if len(pending) == n_points:
-                params = pending.pop(0)
-                optimizer.tell(params, two(params))
-            if len(log) == continued_at:
-                told = log[: len(log) - len(pending)]
-                optimizer = Optimizer(SQUARE, random_state=3)
-                for params in told:
-                    optimizer.tell(params, two(params))
-                for params in pending:
-                    optimizer.pend(params)
-        return log
-
-    for n_points in (1, 3):
-        assert asked(n_points) == asked(n_points, continued_at=7)
-    assert len({str(params) for params in asked(3)}) == 10
 
 
 def test_failures_among_several_objectives():
@@ -756,8 +584,6 @@ def test_noise_of_several_objectives():
 
     assert proposal(None) == proposal([0.0, 0.0])
     assert proposal([0.5, 0.0]) != proposal([0.0, 0.0])
-    with pytest.raises(ValueError, match="noise must have one number for each of 2"):
-        proposal(0.5)
 
 
 def test_what_was_learned_counts_for_several_objectives():
@@ -768,41 +594,6 @@ def test_what_was_learned_counts_for_several_objectives():
         learned.learn(params, two(params))
     assert learned.pareto_front == []
     assert learned.ask() and learned.last_expected_improvement is not None
-
-
-@pytest.mark.parametrize(
-    "first, second, message",
-    [
-        ([1.0, 2.0], 1.0, "a list of 2 numbers, as before"),
-        ([1.0, 2.0], [1.0, 2.0, 3.0], "a list of 2 numbers, as before"),
-        (1.0, [1.0, 2.0], "a number, as before"),
-        ([1.0, 2.0], [], "a number or a list"),
-    ],
-)
-def test_the_number_of_objectives_does_not_change(first, second, message):
-    optimizer = Optimizer(SQUARE)
-    optimizer.tell({"x": 0.1, "z": 0.1}, first)
-    with pytest.raises(ValueError, match=message):
-        optimizer.tell({"x": 0.2, "z": 0.1}, second)
-    assert optimizer.n_told == 1
-    with pytest.raises(TypeError, match="score must be a number"):
-        optimizer.tell({"x": 0.2, "z": 0.1}, ["a", "b"])
-
-
-def test_the_number_of_objectives_may_be_given():
-    optimizer = Optimizer(SQUARE, n_objectives=2)
-    with pytest.raises(ValueError, match="a list of 2 numbers"):
-        optimizer.tell({"x": 0.1, "z": 0.1}, 1.0)
-    for wrong in (0, 1.5, "2"):
-        with pytest.raises(ValueError, match="n_objectives must be an integer >= 1"):
-            Optimizer(SQUARE, n_objectives=wrong)
-    with pytest.raises(ValueError, match="supports one objective only"):
-        Optimizer(SQUARE, surrogate="tpe", n_objectives=2)
-    optimizer = Optimizer(SQUARE, acquisition="ucb")
-    with pytest.raises(ValueError, match="acquisition must be 'ei'"):
-        optimizer.tell({"x": 0.1, "z": 0.1}, [1.0, 2.0])
-    assert optimizer.n_told == 0
-    optimizer.tell({"x": 0.1, "z": 0.1}, 1.0)
 
 
 @pytest.mark.parametrize("surrogate", ["random", "sobol", "graph", "gp-matern32"])

@@ -1,6 +1,5 @@
 """Constraints on outcomes that are reported to an optimizer."""
 
-import copy
 import math
 
 import numpy as np
@@ -40,17 +39,6 @@ def test_the_best_is_found_at_the_bound(options, margin):
     best = run(25, random_state=0, **options).best_params
     assert slack_of(best) <= 0.0
     assert BEST - margin < score_of(best) <= BEST + 1e-9
-
-
-@pytest.mark.parametrize("surrogate", ["gp", "tpe", "random", "trees"])
-def test_proposals_are_a_function_of_what_was_told(surrogate):
-    optimizer = run(9, surrogate=surrogate, random_state=0)
-    again = Optimizer(SPACE, surrogate=surrogate, random_state=0)
-    for trial in optimizer._observed:
-        params = trial.configuration.params
-        again.pend(params)
-        again.tell(params, trial.scores[0], constraints=trial.slacks)
-    assert copy.deepcopy(optimizer).ask(2) == again.ask(2)
 
 
 def test_constraints_that_are_always_kept_change_next_to_nothing():
@@ -109,19 +97,6 @@ def test_earlier_knowledge_counts():
     proposed = optimizer.ask()
     assert slack_of(proposed) < 0.2
     assert score_of(proposed) > BEST - 0.2
-
-
-def test_wrong_constraints_are_refused_and_leave_nothing():
-    optimizer = Optimizer(SPACE, random_state=0)
-    params = optimizer.ask()
-    with pytest.raises(TypeError, match="constraints must be a list of numbers"):
-        optimizer.tell(params, 1.0, constraints=0.5)
-    with pytest.raises(TypeError, match="constraints must be a list of numbers"):
-        optimizer.tell(params, 1.0, constraints=["a"])
-    optimizer.tell(params, 1.0, constraints=[0.5, -0.5])
-    with pytest.raises(ValueError, match="constraints must have 2 values, as before"):
-        optimizer.tell(optimizer.ask(), 1.0, constraints=[0.5])
-    assert optimizer.n_told == 1
 
 
 def test_predictions_of_scores_need_no_trial_that_keeps_the_constraints():

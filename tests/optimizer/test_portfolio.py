@@ -1,6 +1,5 @@
 import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -50,16 +49,6 @@ def test_initial_points_come_first_and_count():
     assert made[4] not in POINTS
 
 
-@pytest.mark.parametrize("n_told", [2, 5])
-def test_an_interrupted_run_goes_on_with_the_same_proposals(n_told):
-    made = trials(Optimizer(SPACE, prior=prior(), random_state=0), 7)
-    again = Optimizer(SPACE, prior=prior(), random_state=0)
-    for params in made[:n_told]:
-        again.pend(params)
-        again.tell(params, score(params))
-    assert trials(pickle.loads(pickle.dumps(again)), 7 - n_told) == made[n_told:]
-
-
 def test_scores_choose_among_the_portfolio():
     # Data sets that prefer "a" have their best at the end, the others in the middle.
     regrets = [[0.5, 0.9, 0.6, 0.8, 0.0, 1.0], [0.9, 0.5, 0.8, 0.0, 1.0, 0.6]]
@@ -89,10 +78,12 @@ def test_failures_and_several_objectives():
 
 
 @pytest.mark.parametrize("surrogate", ["random", "sobol"])
-def test_random_search_has_no_portfolio(surrogate):
+def test_random_search_has_neither_portfolio_nor_densities(surrogate):
+    portfolio = prior().portfolio
+    both = OptimumPrior(SPACE, {"x": ([0.2, 0.3, 0.4], [-4.0, 0.0, -4.0])}, portfolio)
     with_one, without = (
         Optimizer(SPACE, surrogate=surrogate, prior=one, random_state=0)
-        for one in (prior(), None)
+        for one in (both, None)
     )
     assert trials(with_one, 4) == trials(without, 4)
 

@@ -241,6 +241,12 @@ def fits(estimator, X=X, y=y, space=None, **more):
         (search_of(return_folds=True), "return_folds='estimators'"),
         (search_of(surrogate=("oracle", "ei")), "a tuple such as"),
         (search_of(surrogate=GaussianProcess), "surrogate .*the class GaussianProce"),
+        (search_of(surrogate="graph"), "infinitely many"),
+        (search_of(surrogate=("gp", "eif")), "needs surrogate='graph'"),
+        (
+            search_of(space={"C": [1, 2]}, surrogate="graph", pruning=True),
+            "pruning must be False and trial_limits None with the surrogate 'graph'",
+        ),
         (search_of(n_iter=None), "n_iter=None requires timeout or stopper"),
         # Search spaces.
         (search_of(space="atuo"), "must be 'auto', a dict or a list of dicts"),

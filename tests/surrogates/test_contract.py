@@ -170,14 +170,15 @@ def test_inputs_are_not_modified_and_copies_are_alike(name):
             np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [2.0**-498, 1024.0, 2.0**498])
 @pytest.mark.parametrize("name", names_with("predicts_scores"))
-def test_scores_count_in_their_units(name):
+def test_scores_count_in_their_units(name, unit):
     model, X = made(name)
     mean, sd = model.fit(X[:12], scores_of(X[:12])).predict(X)
     other, _ = made(name)
-    scaled = other.fit(X[:12], 1024.0 * scores_of(X[:12])).predict(X)
-    np.testing.assert_allclose(scaled[0], 1024.0 * mean, rtol=1e-6)
-    np.testing.assert_allclose(scaled[1], 1024.0 * sd, rtol=1e-6)
+    scaled = other.fit(X[:12], unit * scores_of(X[:12])).predict(X)
+    np.testing.assert_allclose(scaled[0], unit * mean, rtol=1e-6)
+    np.testing.assert_allclose(scaled[1], unit * sd, rtol=1e-6)
 
 
 @every

@@ -6,7 +6,7 @@ from differences import assert_slopes, by_differences
 from scipy import stats
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
 from skbayes.surrogates.gp import kernels
 from skbayes.surrogates.gp.gp import MAX_APPENDED, n_learning_points
 from skbayes.surrogates.gp.kernels import (
@@ -218,13 +218,14 @@ def data(n, seed=0):
 
 
 @pytest.mark.parametrize("n", [20, 63])
-def test_predictions_do_not_depend_on_what_was_fitted_before(n):
+@pytest.mark.parametrize("kind", [GaussianProcess, WarpedGaussianProcess])
+def test_predictions_do_not_depend_on_what_was_fitted_before(kind, n):
     X, y = data(n)
     at, _ = data(8, seed=1)
-    grown = GaussianProcess(n_options=[0, 0, 0]).fit(*data(70))
+    grown = kind(n_options=[0, 0, 0]).fit(*data(70))
     for size in range(n_learning_points(n) - 3, n + 1):
         grown.fit(X[:size], y[:size]).condition(at[:1])
-    fresh = GaussianProcess(n_options=[0, 0, 0]).fit(X, y)
+    fresh = kind(n_options=[0, 0, 0]).fit(X, y)
     for model, other in [(grown, fresh), (grown.condition(at), fresh.condition(at))]:
         for one, two in zip(
             model.predict(at, True), other.predict(at, True), strict=True

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayes import Optimizer
 from skbayes.surrogates import GaussianProcess, MonotonicGP
 from skbayes.surrogates.gp.ep import Sites
 from skbayes.surrogates.gp.kernels import (
@@ -169,19 +168,6 @@ def test_the_wider_the_likelihood_the_less_the_signs_say():
     assert np.ptp(soft - expected) < 0.7 * np.ptp(hard - expected)
 
 
-def test_an_optimizer_takes_it():
-    points = np.linspace(0.0, 0.5, 6)[:, None]
-    optimizer = Optimizer(
-        {"x": (0.0, 10.0)},
-        surrogate=MonotonicGP(**grow(points), n_samples=0),
-        random_state=0,
-    )
-    for _ in range(12):
-        params = optimizer.ask()
-        optimizer.tell(params, -((params["x"] - 7.0) ** 2))
-    assert abs(optimizer.best_params["x"] - 7.0) < 0.2
-
-
 def test_it_warns_if_propagation_does_not_converge(monkeypatch):
     monkeypatch.setattr("skbayes.surrogates.gp.ep.MAX_SWEEPS", 2)
     X, y, rng = make_data(6, 1)
@@ -310,14 +296,6 @@ def test_the_posteriors_gradient_agrees_with_finite_differences(kernel):
     for _ in range(4):
         theta = rng.uniform([-1.5] * 3 + [-1, -5], [1.0] * 3 + [1, -1])
         assert_slopes(posterior, theta, rtol=1e-4, atol=1e-4)
-
-
-@kernels
-def test_without_signs_the_posterior_is_that_of_the_scores(kernel):
-    posterior, plain = make_posterior(kernel, 0)
-    theta = np.array([-0.5, 0.2, 0.4, 0.3, -3.0])
-    for ours, expected in zip(posterior(theta), plain(theta), strict=True):
-        np.testing.assert_allclose(ours, expected, rtol=1e-10)
 
 
 def test_signs_that_hold_are_evidence_and_those_that_do_not_are_none():

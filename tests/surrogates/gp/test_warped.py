@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -159,18 +157,6 @@ def test_given_hyperparameters_leave_the_inputs_as_they_are():
         for kind in (GaussianProcess, WarpedGaussianProcess)
     ]
     np.testing.assert_allclose(*fits, atol=1e-10)
-
-
-def test_fits_do_not_depend_on_what_was_fitted_before():
-    X, y, rng = make_data(60)
-    used = WarpedGaussianProcess(n_options=OPTIONS)
-    for n in (5, 19, 20, 30, 37, 60):
-        used.fit(X[:n], y[:n])
-    fresh = WarpedGaussianProcess(n_options=OPTIONS).fit(X, y)
-    loaded = pickle.loads(pickle.dumps(used))
-    for model in (fresh, loaded):
-        for one, other in zip(model.predict(X), used.predict(X), strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 def test_positions_outside_the_unit_interval_are_refused():

@@ -1,0 +1,115 @@
+"""Proposals are a function of the trials so far and of those in flight."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from skbayes import Optimizer
+from skbayes.space import Choice, OptimumPrior, Space
+from skbayes.space.optimum_prior import Portfolio
+from skbayes.surrogates import GaussianProcess
+
+SPACE = Space.from_notation(
+    {
+        "x": (0.0, 1.0),
+        "model": Choice({"a": {"y": (1e-3, 1.0, "log-uniform")}, "b": {"n": (1, 50)}}),
+    }
+)
+POINTS = SPACE.decode(SPACE.from_uniform(np.random.default_rng(0).random((6, 4))))
+REGRETS = np.random.default_rng(1).random((9, 6))
+DENSITIES = {"x": ([0.2, 0.3, 0.4], [-4.0, 0.0, -4.0])}
+CASES = {
+    "costs": {"acquisition": "ei-per-second"},
+    "objectives": {"n_objectives": 2},
+    "prior": {"prior": OptimumPrior(SPACE, DENSITIES)},
+    "portfolio": {
+        "prior": OptimumPrior(SPACE, {}, Portfolio(SPACE, POINTS, REGRETS, 4))
+    },
+    **{name: {"surrogate": name} for name in ("gp-rbf", "tpe", "random", "trees")},
+}
+
+
+def told(number, params, n_objectives):
+    """Return a score and what else is known of a trial."""
+    is_aborted = number % 11 == 0
+    score = -((params["x"] - 0.3) ** 2) - 0.1 * params.get("y", 0.5)
+    constraints = [score - 0.1, number % 3 - 1.5]
+    more = {"cost": 1.0 + number % 7, "censored": is_aborted, "ended": is_aborted}
+    noise = 0.01 if number % 2 and n_objectives == 1 else None
+    more |= {"constraints": constraints, "noise": noise}
+    if number % 13 == 5:
+        return math.nan, more
+    return score if n_objectives == 1 else [score, -params["x"]], more
+
+
+def make(options, observed=(), pending=()):
+    """Return an optimizer with these trials, and what was learned before them."""
+    optimizer = Optimizer(SPACE, random_state=3, **options)
+    n_objectives = options.get("n_objectives", 1)
+    for number, params in enumerate(observed):
+        score, more = told(number, params, n_objectives)
+        optimizer.tell(params, score, **more)
+    for number, params in enumerate(POINTS[:2]):
+        optimizer.learn(params, told(number + 1, params, n_objectives)[0])
+    for params in pending:
+        optimizer.pend(params)
+    return optimizer
+
+
+def the_same(optimizer, options, observed, pending):
+    return optimizer
+
+
+def from_a_pickle(optimizer, options, observed, pending):
+    is_due = len(observed) % 3 == 0
+    return pickle.loads(pickle.dumps(optimizer)) if is_due else optimizer
+
+
+def from_its_trials(optimizer, options, observed, pending):
+    is_due = len(observed) in (4, 7, 21, 29)
+    return make(options, observed, pending) if is_due else optimizer
+
+
+def proposed(renew, options, n_trials, n_in_flight):
+    """Return all proposals; `renew` makes the next optimizer from the last one."""
+    optimizer, proposals, n_observed = make(options), [], 0
+    expected = []
+    for _ in range(n_trials):
+        asked = [params for params, *_ in proposals]
+        observed, pending = asked[:n_observed], asked[n_observed:]
+        optimizer = renew(optimizer, options, observed, pending)
+        params = optimizer.ask()
+        expected = optimizer.last_expected_improvement, optimizer.expected_cost(params)
+        proposals.append((params, *expected))
+        if len(proposals) - n_observed == n_in_flight:
+            params = proposals[n_observed][0]
+            score, more = told(n_observed, params, options.get("n_objectives", 1))
+            optimizer.tell(params, score, **more)
+            n_observed += 1
+    return proposals
+
+
+@pytest.mark.parametrize("n_in_flight", [1, 3])
+@pytest.mark.parametrize("case", CASES)
+def test_a_copy_and_a_new_optimizer_with_the_same_trials_go_on_alike(case, n_in_flight):
+    options = CASES[case]
+    expected = proposed(the_same, options, 11, n_in_flight)
+    assert len({str(params) for params, *_ in expected}) == 11
+    for renew in (from_a_pickle, from_its_trials):
+        assert proposed(renew, options, 11, n_in_flight) == expected
+
+
+def test_proposals_from_a_part_of_many_trials_are_repeatable(monkeypatch):
+    monkeypatch.setattr("skbayes.acquisition.observations.N_LATEST", 10)
+    monkeypatch.setattr("skbayes.optimizer.costs.MAX_TRIALS", 18)
+    monkeypatch.setattr("skbayes.surrogates.gp.gp.MANY_PENDING", 5)
+    everything = proposed(the_same, CASES["costs"], 40, 8)
+    monkeypatch.setattr(GaussianProcess, "max_observations", 20)
+    expected = proposed(the_same, CASES["costs"], 40, 8)
+    # The first trials do not exceed the limits.
+    n_equal = np.argmin([a == b for a, b in zip(everything, expected, strict=True)])
+    assert 16 <= n_equal < 39
+    for renew in (from_a_pickle, from_its_trials):
+        assert proposed(renew, CASES["costs"], 40, 8) == expected
