@@ -149,3 +149,11 @@ def test_release_files_have_the_version_and_the_requirements(project):
     recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
     for requirement in project["dependencies"]:
         assert f"    - {requirement.replace('>=', ' >=')}" in recipe
+
+
+def test_the_guide_names_the_jobs_of_continuous_integration():
+    program = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "contributing.rst").read_text(encoding="utf-8")
+    lanes = re.findall(r"^  lane ([\w ]+) &", program, re.MULTILINE)
+    jobs = " ".join(lanes).split()
+    assert len(jobs) == 8 and all(f"   * - ``{job}``\n" in guide for job in jobs)
