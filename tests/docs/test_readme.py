@@ -45,7 +45,7 @@ SENTENCES = {
         "test_same_results_as_grid_search",
     ),
     "- **Cheaper pipelines.** Steps with equal parameters are fitted once per fold.": (
-        "test_a_step_without_searched_parameters_is_fitted_once_per_fold"
+        "test_how_often_a_step_is_fitted"
     ),
     "- **Which model?** `models(X, y)` compares models with the preprocessing that a "
     "table needs.": "test_the_printed_code_gives_an_equal_pipeline_and_space",
