@@ -1,15 +1,20 @@
 """Acquisition functions, their maximization, and proposers of configurations."""
 
-from skbayes.acquisition.improvement import (
-    Acquisition,
-    ExpectedImprovement,
-    ExpectedImprovementPerSecond,
-    ProbabilityOfImprovement,
-    UpperConfidenceBound,
-    Utility,
-)
-from skbayes.acquisition.influence import ExpectedInfluence
-from skbayes.acquisition.pareto import ExpectedHypervolumeImprovement
+from typing import TYPE_CHECKING
+
+from skbayes.utils.late import attributes_of
+
+if TYPE_CHECKING:
+    from skbayes.acquisition.improvement import (
+        Acquisition,
+        ExpectedImprovement,
+        ExpectedImprovementPerSecond,
+        ProbabilityOfImprovement,
+        UpperConfidenceBound,
+        Utility,
+    )
+    from skbayes.acquisition.influence import ExpectedInfluence
+    from skbayes.acquisition.pareto import ExpectedHypervolumeImprovement
 
 __all__ = [
     "Acquisition",
@@ -22,3 +27,13 @@ __all__ = [
     "Utility",
 ]
 __dir__ = __all__.copy
+
+if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
+    __getattr__ = attributes_of(
+        __name__,
+        dict.fromkeys(__all__, "skbayes.acquisition.improvement")
+        | {
+            "ExpectedHypervolumeImprovement": "skbayes.acquisition.pareto",
+            "ExpectedInfluence": "skbayes.acquisition.influence",
+        },
+    )

@@ -53,6 +53,8 @@ class Feasibility(LogTerm):
     array([1. , 0.5, 0. ])
     """
 
+    is_feasibility = True
+
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = models
         self.has_gradients = all(

@@ -19,6 +19,11 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
+from skbayes.utils.ranking import (
+    crowded_order_keys,
+    is_nondominated,
+    nondominated_ranks,
+)
 
 __all__ = [
     "are_costs",
@@ -42,76 +47,6 @@ MARGIN = 0.2
 LEAST_COST = 1e-6
 
 # -- fronts ---------------------------------------------------------------------------
-
-
-def is_nondominated(Y: FloatArray) -> np.ndarray:
-    """Find the nondominated points, the Pareto front.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better. Points with a NaN are ignored.
-
-    Returns
-    -------
-    mask : ndarray of shape (n,), bool
-        True for the points of the front, including duplicates.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.acquisition.hypervolume import is_nondominated
-    >>> is_nondominated(np.array([[0.0, 2.0], [1.0, 1.0], [0.5, 0.5]]))
-    array([ True,  True, False])
-    """
-    Y = np.asarray(Y, dtype=np.float64)
-    mask = ~np.any(np.isnan(Y), axis=1)
-    for i in np.flatnonzero(mask):
-        if mask[i]:
-            # Dominance is transitive, so dominated points need no further checks.
-            mask &= ~(np.all(Y[i] >= Y, axis=1) & np.any(Y[i] > Y, axis=1))
-    return mask
-
-
-def nondominated_ranks(Y: FloatArray) -> np.ndarray:
-    """Sort points into fronts (Goldberg 1989).
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better.
-
-    Returns
-    -------
-    ranks : ndarray of shape (n,), int
-        Rank of each point: 1 for the points of the front, 2 for the front of the
-        remaining points, and so on. Points with a NaN share the last rank.
-    """
-    Y = np.asarray(Y, dtype=np.float64)
-    ranks, rank = np.zeros(len(Y), dtype=np.int64), 1
-    while len(rest := np.flatnonzero(ranks == 0)):
-        front = rest[is_nondominated(Y[rest])]
-        ranks[front if len(front) else rest] = rank
-        rank += 1
-    return ranks
-
-
-def crowded_order_keys(Y: FloatArray) -> FloatArray:
-    """Return keys (n, 2) of points, greatest for the best: front, then distance.
-
-    The distance is the sum over objectives of the gap between a point's neighbors.
-    """
-    ranks = nondominated_ranks(Y)
-    distances = np.zeros(len(Y))
-    for rank in np.unique(ranks):
-        front = np.flatnonzero(ranks == rank)
-        for y in Y[front].T:
-            order = np.argsort(y, kind="stable")
-            span = y[order[-1]] - y[order[0]]
-            around = np.concatenate([[-np.inf], y[order], [np.inf]])
-            if span > 0.0:
-                distances[front[order]] += (around[2:] - around[:-2]) / span
-    return np.column_stack([-ranks, distances])
 
 
 def are_costs(Y: FloatArray) -> np.ndarray:

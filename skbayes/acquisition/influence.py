@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skbayes.acquisition.base import Proposer
+from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.observations import Observations
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
@@ -51,7 +52,7 @@ def to_labels(
     return (y == np.max(y)).astype(np.float64)
 
 
-class ExpectedInfluence:
+class ExpectedInfluence(Acquisition):
     """Expected influence on the graph of a finite space, for ``surrogate="graph"``.
 
     It prefers the configurations whose observation is expected to change the
@@ -126,8 +127,6 @@ class ExpectedInfluence:
     """
 
     needs_graph: ClassVar[bool] = True
-    is_improvement: ClassVar[bool] = False
-    per_cost: ClassVar[bool] = False
 
     def __init__(self, labels: str = "linear") -> None:
         if labels not in LABELS:

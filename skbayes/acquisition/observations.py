@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.hypervolume import crowded_order_keys
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import best_and_random
-from skbayes.utils.ranking import best_first, total_violation
+from skbayes.utils.ranking import best_first, crowded_order_keys, total_violation
 
 # Number of the best configurations near which more candidates are drawn.
 N_INCUMBENTS = 5

@@ -52,9 +52,13 @@ class LogTerm(ABC):
     has_gradients : bool
         Whether :meth:`gradient` can be called. If a term has no gradient, the
         acquisition function is maximized without gradients.
+    is_feasibility : bool
+        Whether the factor is the probability that constraints are satisfied, with which
+        an expected improvement is multiplied.
     """
 
     has_gradients: bool = True
+    is_feasibility: bool = False
 
     @abstractmethod
     def value(self, X: FloatArray) -> FloatArray:

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.space import Categorical, Dimension, Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number, native
+from skbayes.utils.ranking import is_nondominated
 
 Params = dict[str, Any]
 

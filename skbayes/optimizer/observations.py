@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.acquisition.observations import Observations
 from skbayes.optimizer.checks import (
     check_cost,
@@ -25,7 +24,12 @@ from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.space import Params, Space
 from skbayes.surrogates.registry import make_surrogate
 from skbayes.utils.blas import one_blas_thread
-from skbayes.utils.ranking import best_first, least_violating, total_violation
+from skbayes.utils.ranking import (
+    best_first,
+    is_nondominated,
+    least_violating,
+    total_violation,
+)
 from skbayes.utils.texts import html_table
 
 # Difference between the seeds of the constraints' models and of the scores' models.

@@ -18,17 +18,8 @@ from typing import Any, overload
 import numpy as np
 
 from skbayes.acquisition.base import ModelProposer, Proposer, SamplingProposer
-from skbayes.acquisition.feasibility import Feasibility, fit_constrained
-from skbayes.acquisition.improvement import (
-    Acquisition,
-    ExpectedImprovement,
-    ExpectedImprovementPerSecond,
-    ProbabilityOfImprovement,
-    UpperConfidenceBound,
-)
-from skbayes.acquisition.influence import ExpectedInfluence, InfluenceProposer
+from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.observations import Observations
-from skbayes.acquisition.pareto import ParetoProposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
 from skbayes.optimizer.checks import check_direction
 from skbayes.optimizer.costs import LimitTerms
@@ -47,18 +38,25 @@ from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.utils.blas import one_blas_thread
+from skbayes.utils.late import load
 from skbayes.utils.pickled_version import PickledVersion
 
 Params = dict[str, Any]
 
 #: Acquisition functions by their names in the API.
-ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
-    "ei": ExpectedImprovement,
-    "ei-per-second": ExpectedImprovementPerSecond,
-    "eif": ExpectedInfluence,
-    "pi": ProbabilityOfImprovement,
-    "ucb": UpperConfidenceBound,
+ACQUISITIONS = {
+    "ei": "skbayes.acquisition.improvement:ExpectedImprovement",
+    "ei-per-second": "skbayes.acquisition.improvement:ExpectedImprovementPerSecond",
+    "eif": "skbayes.acquisition.influence:ExpectedInfluence",
+    "pi": "skbayes.acquisition.improvement:ProbabilityOfImprovement",
+    "ucb": "skbayes.acquisition.improvement:UpperConfidenceBound",
 }
+
+# Parts that are imported when they are needed: for expected influence, with several
+# objectives, and with constraints on outcomes.
+ON_GRAPH = "skbayes.acquisition.influence:InfluenceProposer"
+OF_FRONT = "skbayes.acquisition.pareto:ParetoProposer"
+CONSTRAINED = "skbayes.acquisition.feasibility:fit_constrained"
 
 
 class Optimizer(ObservedTrials, PickledVersion):
@@ -304,11 +302,13 @@ class Optimizer(ObservedTrials, PickledVersion):
         ]
         if not capability(surrogate, "predicts_scores"):
             return SamplingProposer(models[0])
-        if isinstance(self.acquisition, ExpectedInfluence):
-            return InfluenceProposer(models[0].graph, self.acquisition)
-        if n_objectives == 1:
-            return ModelProposer(models[0], self.acquisition)
-        return ParetoProposer(models)
+        if self.acquisition.needs_graph:
+            proposer: Proposer = load(ON_GRAPH)(models[0].graph, self.acquisition)
+        elif n_objectives > 1:
+            proposer = load(OF_FRONT)(models)
+        else:
+            proposer = ModelProposer(models[0], self.acquisition)
+        return proposer
 
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
@@ -419,7 +419,7 @@ class Optimizer(ObservedTrials, PickledVersion):
         if observations.slacks is None:
             proposer = self._proposer.fit(observations)
         else:
-            proposer, observations = fit_constrained(
+            proposer, observations = load(CONSTRAINED)(
                 self._proposer, self._constraint_models, observations
             )
         proposer = proposer.with_terms(
@@ -430,7 +430,7 @@ class Optimizer(ObservedTrials, PickledVersion):
         improvement = proposer.expected_improvement(row) if len(ranked) else None
         if improvement is not None:
             for term in proposer.terms:
-                if isinstance(term, Feasibility):
+                if term.is_feasibility:
                     improvement *= math.exp(float(term.value(row[None, :])[0]))
         return row, improvement
 
@@ -475,15 +475,16 @@ def _check_prior(prior: Any, space: Space) -> OptimumPrior | None:
 # -- surrogate and acquisition function -----------------------------------------------
 
 
-def _check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
+def _check_acquisition(acquisition: Any) -> Acquisition:
     """Return the acquisition function of a name or an instance."""
-    if isinstance(acquisition, Acquisition | ExpectedInfluence):
+    if isinstance(acquisition, Acquisition):
         return acquisition
     if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
-        return ACQUISITIONS[acquisition]()
+        made: Acquisition = load(ACQUISITIONS[acquisition])()
+        return made
     raise ValueError(
-        f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
-        f"ExpectedInfluence, got {acquisition!r}."
+        f"acquisition must be one of {sorted(ACQUISITIONS)} or an Acquisition, got "
+        f"{acquisition!r}."
     )
 
 

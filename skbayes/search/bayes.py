@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.optimizer.checks import check_takes_noise
 from skbayes.optimizer.optimizer import ACQUISITIONS, Optimizer
 from skbayes.search.base import BaseBayesSearchCV
@@ -30,7 +29,7 @@ from skbayes.search.parameters import (
 from skbayes.search.plan import parse_initial_points
 from skbayes.space import Space
 from skbayes.space.dimensions import key_of
-from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.base import Surrogate
 from skbayes.trial.plan import Plan
 from skbayes.utils.optional import warn_user
 
@@ -456,9 +455,9 @@ class BayesSearchCV(BaseBayesSearchCV):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseBayesSearchCV._parameter_constraints,
         "surrogate": with_acquisition(
-            [*ANY_SURROGATE, ParzenEstimator],
+            [*ANY_SURROGATE, Surrogate],
             ACQUISITIONS,
-            (Acquisition, ExpectedInfluence),
+            (Acquisition,),
         ),
     }
 

@@ -20,13 +20,12 @@ from sklearn.base import clone
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.defaults.model_choice import ModelChoice
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.search.combination import EnsembleResult
 from skbayes.space import Space
-from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
 from skbayes.trial.aspects import registry as aspects
 from skbayes.trial.records import History
@@ -111,8 +110,8 @@ SurrogateName = Literal[
 AcquisitionName = Literal["ei", "ei-per-second", "pi", "ucb", "eif"]
 SignedName = Literal["gp", "gp-matern52", "gp-rbf"]
 
-_Model = SurrogateName | CustomSurrogate | ParzenEstimator
-AnySurrogate = _Model | tuple[_Model, AcquisitionName | Acquisition | ExpectedInfluence]
+_Model = SurrogateName | CustomSurrogate | Surrogate
+AnySurrogate = _Model | tuple[_Model, AcquisitionName | Acquisition]
 SignedSurrogate = (
     SignedName | tuple[SignedName, Literal["ei", "pi", "ucb"] | Acquisition]
 )

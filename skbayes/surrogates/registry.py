@@ -7,39 +7,39 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skbayes.surrogates.base import Surrogate, capability_of
-from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
-from skbayes.surrogates.gp.gp import GaussianProcess
-from skbayes.surrogates.gp.warped import WarpedGaussianProcess
-from skbayes.surrogates.graph import GraphField
-from skbayes.surrogates.parzen import ParzenEstimator
-from skbayes.surrogates.random_search import RandomSampler, SobolSampler
-from skbayes.surrogates.trees import TreeEnsemble
+from skbayes.utils.late import load
 
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates
 
 
 class Entry(NamedTuple):
-    """Class and options of a name, and a different class for enumerated spaces."""
+    """Class and options of a name, and another name for enumerated spaces."""
 
-    surrogate: type[Surrogate]
+    path: str
     options: Mapping[str, Any] = {}
-    if_enumerated: type[Surrogate] | None = None
+    if_enumerated: str | None = None
+
+    @property
+    def surrogate(self) -> type[Surrogate]:
+        """Class, whose module is imported on first use."""
+        kind: type[Surrogate] = load(f"skbayes.surrogates.{self.path}")
+        return kind
 
 
 #: Surrogates by their names in the API.
 registry: dict[str, Entry] = {
-    "gp": Entry(WarpedGaussianProcess, if_enumerated=AdditiveGaussianProcess),
-    "gp-matern32": Entry(GaussianProcess, {"kernel": "matern32"}),
-    "gp-matern52": Entry(GaussianProcess, {"kernel": "matern52"}),
-    "gp-rbf": Entry(GaussianProcess, {"kernel": "rbf"}),
-    "gp-additive": Entry(AdditiveGaussianProcess),
-    "gp-warped": Entry(WarpedGaussianProcess),
-    "graph": Entry(GraphField),
-    "trees": Entry(TreeEnsemble),
-    "random": Entry(RandomSampler),
-    "sobol": Entry(SobolSampler),
-    "tpe": Entry(ParzenEstimator),
+    "gp": Entry("gp.warped:WarpedGaussianProcess", if_enumerated="gp-additive"),
+    "gp-matern32": Entry("gp.gp:GaussianProcess", {"kernel": "matern32"}),
+    "gp-matern52": Entry("gp.gp:GaussianProcess", {"kernel": "matern52"}),
+    "gp-rbf": Entry("gp.gp:GaussianProcess", {"kernel": "rbf"}),
+    "gp-additive": Entry("gp.additive:AdditiveGaussianProcess"),
+    "gp-warped": Entry("gp.warped:WarpedGaussianProcess"),
+    "graph": Entry("graph:GraphField"),
+    "trees": Entry("trees:TreeEnsemble"),
+    "random": Entry("random_search:RandomSampler"),
+    "sobol": Entry("random_search:SobolSampler"),
+    "tpe": Entry("parzen:ParzenEstimator"),
 }
 
 
@@ -81,7 +81,7 @@ def make_surrogate(surrogate: Any, candidates: Candidates, seed: int) -> Any:
     if isinstance(surrogate, str):
         entry = registry[surrogate]
         if candidates.is_enumerated and entry.if_enumerated is not None:
-            entry = Entry(entry.if_enumerated)
+            entry = registry[entry.if_enumerated]
         model: Any = entry.surrogate(**entry.options)
         if hasattr(model, "random_state"):
             model.random_state = seed

@@ -21,7 +21,7 @@ from skbayes.trial.learning_curves import Guide
 from skbayes.trial.measure import COSTS, Measure, parse_measurement
 from skbayes.trial.options import refit_choice
 from skbayes.trial.records import Trial, TrialState
-from skbayes.utils.ranking import best_first
+from skbayes.utils.ranking import best_first, is_nondominated
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
@@ -287,9 +287,6 @@ class Objectives:
         """Return the configurations on the front of (params, scores, noise) tuples."""
         if not known:
             return []
-        # Imported late, because workers import this module.
-        from skbayes.acquisition.hypervolume import is_nondominated
-
         front = is_nondominated(np.array([scores for _, scores, *_ in known]))
         return [known[place][0] for place in np.flatnonzero(front).tolist()]
 
