@@ -15,8 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from skbayes.journal.json_space import (
     from_record,
     pack_split,
@@ -26,7 +24,6 @@ from skbayes.journal.json_space import (
 from skbayes.journal.store import Store, TextRow, guarded
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
-from skbayes.trial.aspects.registry import extra_types
 from skbayes.trial.plan import NullJournal, StageStart
 from skbayes.trial.records import Fidelity, FoldResult, Trial
 
@@ -72,17 +69,7 @@ class ResultRow:
 
     @classmethod
     def of(cls, trial: Trial, finished: float) -> ResultRow:
-        """Return the row of a trial; TypeError if an extra is not of its type."""
-        declared = extra_types()
-        for extras in (trial.extras, *(fold.extras for fold in trial.folds)):
-            for name, value in extras.items():
-                expected = declared.get(name, numbers.Number)
-                if not isinstance(value, expected | np.generic):
-                    raise TypeError(
-                        f"journal: trial {trial.number} cannot be stored: {name!r} is "
-                        f"{value!r}, which is not of the type {expected.__name__}. "
-                        "Declare other types in `Aspect.extras`."
-                    )
+        """Return the row of a trial."""
         folds = [{**vars(fold)} for fold in trial.folds]
         for fold in folds:
             del fold["kept"]

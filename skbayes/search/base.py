@@ -39,13 +39,13 @@ from skbayes.search.plan import (
 from skbayes.search.running import Outcome, RunningSearch
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.trial.aspects import registry as aspects
 from skbayes.trial.aspects.constraints import outcome_scorer
 from skbayes.trial.constraints import rule_and_bounds
 from skbayes.trial.evaluator import check_clone
 from skbayes.trial.fold import Job, configured
 from skbayes.trial.learning_curves import curve_table
 from skbayes.trial.objectives import GuidingMetric, Objective
+from skbayes.trial.option_table import aspects_of, requested
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History
@@ -184,7 +184,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""
         columns: dict[str, list] = {}
-        for aspect in aspects.aspects_of(plan):
+        for aspect in aspects_of(plan):
             columns |= aspect.columns(history)
         if plan.cuts_trials:
             columns["state"] = [trial.state for trial in history]
@@ -382,7 +382,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         sizes = settings.get(self._subset_parameter, 1.0)
         notation, untuned, facts = resolved_spaces(settings, X, y, sizes)
         notes: dict[str, Any] = {"untuned": untuned}
-        for aspect in aspects.requested(settings):
+        for aspect in requested(settings):
             notation, note = aspect.prepare(settings, notation, objective, routed)
             if note is not None:
                 notes[aspect.name] = note
@@ -417,7 +417,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         validate.check_target(models, settings["scoring"], y)
         if plan.refit.rule == "ensemble":
             check_final_model(plan, models)
-        for aspect in aspects.requested(settings):
+        for aspect in requested(settings):
             aspect.check(plan, models)
         compat.check_input(self, X, y, dict(plan.split_params))
         splits = draw_splits(settings, X, y, plan.split_params)

@@ -27,7 +27,6 @@ from skbayes.search.combination import EnsembleResult
 from skbayes.space import Space
 from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
-from skbayes.trial.aspects import registry as aspects
 from skbayes.trial.records import History
 from skbayes.utils.did_you_mean import NameHints, name_elsewhere
 from skbayes.utils.pickled_version import PickledVersion
@@ -293,7 +292,11 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         "stopper": "no_validation",
         "warm_start_from": "no_validation",
         "journal": [str, PathLike, None],
-        **aspects.parameters(),
+        "early_stopping": [COUNT, compat.StrOptions({"auto"}), None],
+        "constraints": [callable, Mapping, list, tuple, None],
+        "return_folds": ["boolean", str, list, tuple],
+        "pruning": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
+        "trial_limits": [Mapping, None],
     }
 
     # Parameters that do not change the trials, so that the identity of a journal does

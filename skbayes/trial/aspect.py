@@ -3,6 +3,7 @@
 An aspect has two parts. The :class:`Aspect` remains in the process of the search, and
 observes the trials of one stage. Its :class:`FoldAspect` is sent to the workers, and
 surrounds each fit. An aspect that is off is not in the list of a search.
+The table of the options names the modules of the aspects.
 
 ``Aspect.prepare(settings, spaces, objective, routed)``, a method of the class, is
 called for the parameters that a search sets, before the space is made, and
@@ -98,29 +99,15 @@ class FoldAspect:
 
 
 class Aspect:
-    """Part of an aspect in the process of the search; all hooks have no effect.
-
-    `parameters` are the parameters of the searches that belong to the aspect, with the
-    values that they accept, in the format of scikit-learn's parameter constraints.
-    `extras` are the types of JSON of those `extras` of folds and trials that are not
-    numbers.
-    """
+    """Part of an aspect in the process of the search; all hooks have no effect."""
 
     name: ClassVar[str]
-    parameters: ClassVar[Mapping[str, list[Any]]] = {}
-    extras: ClassVar[Mapping[str, type]] = {}
 
     plan: Plan
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         _check_hooks(cls, Aspect)
-        for name, kind in cls.extras.items():
-            if kind not in (bool, str, list, dict):
-                raise TypeError(
-                    f"{cls.__name__}.extras: {name!r} must have one of the types bool, "
-                    f"str, list and dict, which a journal stores, got {kind!r}."
-                )
 
     def __new__(cls, plan: Plan) -> Self:
         """Set the plan, also if a constructor of a subclass does not."""
@@ -133,8 +120,8 @@ class Aspect:
 
     @classmethod
     def is_on(cls, plan: Plan) -> bool:
-        """Return whether a search uses the aspect: by default, if it is requested."""
-        return is_requested(cls, plan.settings)
+        """Return whether a search that requests the aspect uses it."""
+        return True
 
     @classmethod
     def prepare(
@@ -195,8 +182,3 @@ class Aspect:
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return columns of ``cv_results_``."""
         return {}
-
-
-def is_requested(aspect: type[Aspect], settings: Mapping[str, Any]) -> bool:
-    """Return whether one of the parameters of an aspect is neither None nor False."""
-    return any(is_given(settings.get(name)) for name in aspect.parameters)

@@ -19,11 +19,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel
 
-from skbayes.trial.aspects.registry import aspects_of
 from skbayes.trial.backend import Backend
 from skbayes.trial.fold import Fold, Job, Results, configured, has_status
 from skbayes.trial.killable import KillableBackend
 from skbayes.trial.limits import SearchTimeout
+from skbayes.trial.option_table import aspects_of
 from skbayes.trial.plan import Plan, Stage, on_all_rows
 from skbayes.trial.pruning import Complete, first_scores, race_of
 from skbayes.trial.records import (

@@ -36,7 +36,6 @@ class PeakMemory(Aspect):
     """Peak memory of the fits."""
 
     name = "peak_memory"
-    parameters = {"peak_memory": ["boolean"]}
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures a fit."""

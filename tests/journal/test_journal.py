@@ -138,10 +138,9 @@ def test_what_cannot_be_recorded_is_refused(path):
         journal.record_proposal(0, params_of(0), None)
         with pytest.raises(TypeError, match="journal.*object"):
             journal.record_result(trial_of(0, folds=[fold(object()), fold(1)]))
-        for extras in ({"own": "text"}, {"warm_up": 1.5}, {"costs": [1.0]}):
-            folds = [fold(0.5, extras=extras), fold(1)]
-            with pytest.raises(TypeError, match=r"trial 0 .*Declare .*Aspect.extras"):
-                journal.record_result(trial_of(0, folds=folds))
+        folds = [fold(0.5, extras={"own": object()}), fold(1)]
+        with pytest.raises(TypeError, match="journal.*object"):
+            journal.record_result(trial_of(0, folds=folds))
         journal.record_result(trial_of(0))
 
 

@@ -16,9 +16,11 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
+from skbayes.trial import option_table
 from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.aspects import registry
+from skbayes.trial.aspects.pruning import Pruning
 from skbayes.trial.fold import run_folds
+from skbayes.trial.option_table import OPTIONS, Option
 from skbayes.trial.records import FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
@@ -43,14 +45,15 @@ def search(**more):
 @pytest.fixture
 def with_peak_memory(monkeypatch):
     """Add the aspect to the list, as a contributor would by one line."""
-    monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, PeakMemory))
+    added = Option("peak_memory:PeakMemory", ("peak_memory",))
+    monkeypatch.setattr(option_table, "OPTIONS", (*OPTIONS, added))
 
     class Search(BayesSearchCV):
         """Search with the lines that the parameter adds, in a subclass."""
 
         _parameter_constraints = {
             **BayesSearchCV._parameter_constraints,
-            **PeakMemory.parameters,
+            "peak_memory": ["boolean"],
         }
         _without_effect = BayesSearchCV._without_effect | {"peak_memory"}
 
@@ -98,13 +101,6 @@ def test_the_column_of_a_new_aspect_is_nan_without_a_fit():
     assert math.isnan(found)
 
 
-def test_extras_that_no_journal_stores_are_refused_with_the_class():
-    with pytest.raises(
-        TypeError, match=r"Wrong\.extras: 'names' .* bool, str, list and"
-    ):
-        type("Wrong", (Aspect,), {"extras": {"names": set}})
-
-
 def test_a_journal_keeps_what_a_new_aspect_measured(with_peak_memory, tmp_path):
     path = tmp_path / "run.journal"
     first = search(journal=path, peak_memory=True, n_iter=2).fit(X, y)
@@ -123,7 +119,6 @@ def test_a_new_aspect_adds_a_parameter(with_peak_memory):
 
 
 def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
-    (pruning,) = (aspect for aspect in registry.ASPECTS if aspect.name == "pruning")
     prepared = []
 
     def prepare(settings, spaces, objective, routed):
@@ -132,7 +127,7 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
             raise ValueError("pruning and training scores cannot be combined")
         return spaces, None
 
-    monkeypatch.setattr(pruning, "prepare", prepare)
+    monkeypatch.setattr(Pruning, "prepare", prepare)
     with pytest.raises(ValueError, match="pruning and training scores cannot"):
         search(pruning=True, return_train_score=True).fit(X, y)
     search(pruning=0.1).fit(X, y)
@@ -142,7 +137,7 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
 
 def test_an_aspect_that_is_off_is_not_in_the_list(monkeypatch):
     listed = []
-    original = registry.aspects_of
+    original = option_table.aspects_of
 
     def recorded(run):
         listed.append([aspect.name for aspect in original(run)])
@@ -220,7 +215,7 @@ def test_the_guide_lists_who_implements_each_hook():
     """A hook with one implementer may be a plain function instead."""
     expected = []
     for base in (Aspect, FoldAspect):
-        modules = [sys.modules[aspect.__module__] for aspect in registry.ASPECTS]
+        modules = [sys.modules[option.kind().__module__] for option in OPTIONS]
         for hook in vars(base):
             own = [
                 f"``{module.__name__.rpartition('.')[2]}``"
@@ -242,7 +237,7 @@ def test_the_guide_lists_who_implements_each_hook():
 
 
 def test_names_of_aspects_and_parameters_are_unique():
-    names = [kind.name for kind in registry.ASPECTS]
-    parameters = [name for kind in registry.ASPECTS for name in kind.parameters]
+    names = [option.kind().name for option in OPTIONS]
+    parameters = [name for option in OPTIONS for name in option.parameters]
     assert len(set(names)) == len(names)
     assert len(set(parameters)) == len(parameters)

@@ -13,7 +13,6 @@ from skbayes.trial.records import FoldResult, Trial
 
 if TYPE_CHECKING:
     from skbayes.trial.evaluator import Evaluation
-    from skbayes.trial.plan import Plan
 
 
 class _FoldCallbacks(FoldAspect):
@@ -37,12 +36,6 @@ class Callbacks(Aspect):
     """Tasks of the fits in the callback tree."""
 
     name = "callbacks"
-    extras = {"stop_requested": bool}
-
-    @classmethod
-    def is_on(cls, plan: Plan) -> bool:
-        """Return whether callbacks observe the search."""
-        return plan.is_observed
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that reports a fit."""

@@ -106,8 +106,6 @@ class OutcomeConstraints(Aspect):
     """Bounds on outcomes; feasible trials are preferred."""
 
     name = "constraints"
-    parameters = {"constraints": [callable, Mapping, list, tuple, None]}
-    extras = {"outcomes": dict}
 
     def __init__(self, plan: Plan) -> None:
         self.constraints: Constraints = plan.notes[self.name]

@@ -12,7 +12,7 @@ from skbayes.trial.measure import Measure, measured, needs_fit
 from skbayes.trial.records import FoldResult
 
 if TYPE_CHECKING:
-    from skbayes.trial.plan import Plan
+    pass
 
 # Classes that this process has fitted before. The first fit of a class takes longest,
 # because it imports libraries and fills caches.
@@ -56,12 +56,6 @@ class Costs(Aspect):
     """Costs that the objective of the search uses."""
 
     name = "costs"
-    extras = {"costs": dict, "warm_up": bool}
-
-    @classmethod
-    def is_on(cls, plan: Plan) -> bool:
-        """Return whether the objective uses costs."""
-        return bool(plan.objective.measures)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the costs of a fit."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from skbayes import compat
 from skbayes.trial.aspect import Aspect, FoldAspect
 from skbayes.trial.fold import FoldCall, Results, wrapped_fit
 from skbayes.trial.learning_curves import (
@@ -73,14 +71,6 @@ class EarlyStopping(Aspect):
     """Number of rounds that is best for a trial, from the curves of its folds."""
 
     name = "early_stopping"
-    extras = {"curves": dict, "fitted_params": dict}
-    parameters = {
-        "early_stopping": [
-            compat.Interval(Integral, 1, None, closed="left"),
-            compat.StrOptions({"auto"}),
-            None,
-        ]
-    }
 
     @classmethod
     def prepare(

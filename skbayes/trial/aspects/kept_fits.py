@@ -54,7 +54,6 @@ class KeptFits(Aspect):
     """Fitted estimators of the best trial, or of all trials."""
 
     name = "kept_fits"
-    parameters = {"return_folds": ["boolean", str, list, tuple]}
 
     def __init__(self, plan: Plan) -> None:
         # All stages share the fits, by number of the trial.
@@ -68,7 +67,7 @@ class KeptFits(Aspect):
         With early stopping, a fit has more rounds than its score. The fits of the best
         trial are then repeated after the search.
         """
-        return super().is_on(plan) and not plan.scores_rounds
+        return not plan.scores_rounds
 
     @classmethod
     def prepare(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from skbayes.trial.aspect import Aspect
@@ -21,7 +20,6 @@ class Limits(Aspect):
     """Limits of the time of a trial and of the search."""
 
     name = "limits"
-    parameters = {"trial_limits": [Mapping, None]}
 
     @classmethod
     def is_on(cls, plan: Plan) -> bool:

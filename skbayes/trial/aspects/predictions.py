@@ -179,12 +179,12 @@ class Predictions(Aspect):
 
     @classmethod
     def is_on(cls, plan: Plan) -> bool:
-        """Return whether the final model is an ensemble.
+        """Return whether the predictions are kept.
 
         With early stopping, a fit has more rounds than its score, and predictions are
         made after the search.
         """
-        return plan.refit.rule == "ensemble" and not plan.scores_rounds
+        return not plan.scores_rounds
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that predicts the test set."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import TYPE_CHECKING
 
-from skbayes import compat
 from skbayes.trial.aspect import Aspect
 from skbayes.trial.fold import Results
 from skbayes.trial.pruning import first_scores, race_of
@@ -19,9 +17,6 @@ class Pruning(Aspect):
     """Comparison of the first folds of a trial with the best complete trial."""
 
     name = "pruning"
-    parameters = {
-        "pruning": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")]
-    }
 
     def begin(self, evaluation: Evaluation) -> None:
         """Let the folds run one after the other; the first one depends on the trial.

@@ -48,9 +48,9 @@ from sklearn.preprocessing import (
 )
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV
-from skbayes.trial import prefix_store
+from skbayes.trial import option_table, prefix_store
 from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.aspects import registry, shared_steps
+from skbayes.trial.aspects import shared_steps
 from skbayes.trial.prefix_store import PrefixStore
 
 SPACE = {"clf__var_smoothing": (1e-9, 1e-1, "log-uniform")}
@@ -463,7 +463,10 @@ class _EverySecondChanged(Aspect):
 
 @pytest.mark.parametrize("change", ["train", "test", "weights"])
 def test_an_aspect_may_change_the_data_of_a_fit(iris, monkeypatch, change):
-    monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, _EverySecondChanged))
+    added = option_table.Option(
+        f"{__name__}:_EverySecondChanged", feature=lambda plan: True
+    )
+    monkeypatch.setattr(option_table, "OPTIONS", (*option_table.OPTIONS, added))
     monkeypatch.setattr(_EverySecondChanged, "change", change)
     shared, _ = assert_as_plain(pipeline(StandardScaler()), *iris)
     saved = shared_times(shared) > 0.0
