@@ -18,7 +18,7 @@ from skbayes.journal.json_space import adapt_record, readable
 from skbayes.results.record import SearchRecord, Source, make_record
 from skbayes.results.scores import metrics_of
 from skbayes.space import Space
-from skbayes.trial.objectives import Objectives
+from skbayes.pareto.objective import Objectives
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial, TrialState
 from skbayes.utils.did_you_mean import naming
 from skbayes.utils.optuna_study import results_of_study, study_of

@@ -15,7 +15,7 @@ import numpy as np
 from skbayes.results.scores import compared
 from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
-from skbayes.trial.costs import trial_costs
+from skbayes.tradeoff.objective import trial_costs
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.ranking import best_first, least_violating
 from skbayes.utils.texts import positive_name

@@ -13,7 +13,7 @@ from collections.abc import (
 )
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -23,13 +23,15 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.defaults.model_choice import ModelChoice
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.search.combination import EnsembleResult
 from skbayes.space import Space
 from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
 from skbayes.trial.records import History
 from skbayes.utils.did_you_mean import NameHints, name_elsewhere
 from skbayes.utils.pickled_version import PickledVersion
+
+if TYPE_CHECKING:
+    from skbayes.search.combination import EnsembleResult
 
 # -- types ----------------------------------------------------------------------------
 

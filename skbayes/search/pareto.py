@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.acquisition.hypervolume import choose_point, hypervolumes, is_nondominated
 from skbayes.optimizer.optimizer import Optimizer
+from skbayes.pareto.objective import Objectives
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, known_trials
 from skbayes.search.base import BaseBayesSearchCV
@@ -30,7 +31,6 @@ from skbayes.search.parameters import (
 )
 from skbayes.search.running import Outcome
 from skbayes.space.dimensions import is_number
-from skbayes.trial.objectives import Objectives
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.plan import Plan
 from skbayes.utils.optuna_study import study_of

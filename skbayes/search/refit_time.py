@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from skbayes.search.final_model import MAX_MEMBERS
 from skbayes.search.ladder import EXPONENT, Costs, TimedLadder
-from skbayes.trial.costs import seconds_on_all_rows
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial
 
@@ -34,6 +33,6 @@ def refit_seconds(history: History, plan: Plan, on_samples: bool = False) -> flo
         n_members = plan.refit.options.get("max_members", MAX_MEMBERS)
         trials = history.best_first()[:n_members]
     return sum(
-        seconds_on_all_rows(trial.folds, plan, share_of_time(trial))
+        plan.seconds_on_all_rows(trial.folds, share_of_time(trial))
         for trial in trials or history[-1:]
     )

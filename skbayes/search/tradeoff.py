@@ -43,8 +43,7 @@ from skbayes.search.running import Outcome
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
-from skbayes.trial.costs import trial_cost, trial_costs
-from skbayes.trial.objectives import ScoreAndCost
+from skbayes.tradeoff.objective import ScoreAndCost, trial_cost, trial_costs
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import Fidelity, History, Trial, TrialState
 from skbayes.trial.subsets import Sample, check_train_size

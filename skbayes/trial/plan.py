@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -360,6 +360,18 @@ class Plan:
         """Return the fraction of the training rows that a trial uses."""
         subsets = self.job.subsets
         return 1.0 if subsets is None else subsets.fraction(sample)
+
+    def seconds_on_all_rows(
+        self, folds: Iterable[FoldResult], fraction: float = 1.0
+    ) -> float:
+        """Return the expected seconds of a fit on all rows, 0 if they are not known.
+
+        They are those of the longest fit of some folds with a fraction of their
+        training rows, in proportion to the rows.
+        """
+        seconds = [fold.fit_time for fold in folds if fold.is_fitted]
+        n_rows = fraction * np.mean([len(train) for train, _ in self.splits])
+        return float(np.nanmax([0.0, *seconds]) * self.n_samples / n_rows)
 
     def filled(self, fold: FoldResult, metrics: Sequence[str]) -> FoldResult:
         """Return a fold with missing scores by metric: NaN without a fit, or a cost."""

@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 from skbayes.trial.aspect import Aspect
-from skbayes.trial.costs import seconds_on_all_rows
 from skbayes.trial.fold import Results, has_status
 from skbayes.trial.limits import FitLimits, SearchTimeout
 from skbayes.trial.records import FoldStatus, TrialState
@@ -45,7 +44,7 @@ class Limits(Aspect):
         no_refit = is_measured or self.plan.refit.plain is False
         if not (backend.reserved or no_refit):
             fraction = evaluation.fidelity.train_fraction
-            seconds = seconds_on_all_rows(earlier.values(), self.plan, fraction)
+            seconds = self.plan.seconds_on_all_rows(earlier.values(), fraction)
             backend.reserved = seconds
         if time.monotonic() > backend.end:
             raise SearchTimeout

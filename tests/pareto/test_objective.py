@@ -6,7 +6,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes.trial.objectives import Objectives
+from skbayes.pareto.objective import Objectives
 from skbayes.trial.records import FoldResult, Trial
 
 X, y = load_iris(return_X_y=True)

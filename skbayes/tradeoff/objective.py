@@ -1,18 +1,18 @@
-"""Costs of trials, computed from the measurements of their fits."""
+"""Objective of TradeoffSearchCV: the score, and the cost of a trial."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from skbayes.acquisition.tradeoff import typical_cost
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.trial.measure import COSTS, Measure
-from skbayes.trial.plan import Plan
-from skbayes.trial.records import FoldResult, Trial, TrialState
+from skbayes.trial.objectives import GuidingMetric
+from skbayes.trial.records import Trial, TrialState
 
 # Costs that are larger for the first fit in a process.
 TIMES = ("fit_time", "score_time", "cpu_time", "predict_time")
@@ -45,19 +45,6 @@ def trial_cost(trial: Trial, name: str, warm: bool = True) -> float:
     return float(np.mean(costs)) if costs else math.nan
 
 
-def seconds_on_all_rows(
-    folds: Iterable[FoldResult], plan: Plan, fraction: float = 1.0
-) -> float:
-    """Return the expected seconds of a fit on all rows, 0 if they are not known.
-
-    They are those of the longest fit of some folds with a fraction of their training
-    rows, in proportion to the rows.
-    """
-    seconds = [fold.fit_time for fold in folds if fold.is_fitted]
-    n_rows = fraction * np.mean([len(train) for train, _ in plan.splits])
-    return float(np.nanmax([0.0, *seconds]) * plan.n_samples / n_rows)
-
-
 def trial_costs(
     trials: Sequence[Trial], name: str, fractions: FloatArray
 ) -> FloatArray:
@@ -79,3 +66,50 @@ def trial_costs(
         else:
             costs[i] = typical_cost(costs[known], fractions[known]) * fractions[i]
     return costs
+
+
+class ScoreAndCost(GuidingMetric):
+    """Score on the unit scale, and the negated cost of a trial."""
+
+    separate_costs = True
+
+    def __init__(self, settings: Mapping[str, Any], scorers: Any) -> None:
+        self.cost, measure = parse_cost(settings["cost"])
+        self.measures = {self.cost: measure}
+        self._is_unit = settings["score_range"] is None
+        self._low, self._high = _bounds(settings["score_range"])
+        super().__init__(settings, scorers)
+        error_score = settings["error_score"]
+        if not (isinstance(error_score, str) or np.isnan(error_score)):
+            try:
+                self.on_unit_scale(float(error_score))
+            except ValueError as error:
+                raise ValueError(f"error_score: {error}") from None
+
+    def of_trial(self, trial: Trial) -> list[float]:
+        """Return the observation of a trial for the optimizer."""
+        return [self.on_unit_scale(trial.score), -trial_cost(trial, self.cost)]
+
+    def on_unit_scale(self, score: float) -> float:
+        """Return a score relative to `score_range`; ValueError if it is required."""
+        if self._is_unit and not np.isnan(score) and not 0 <= score <= 1:
+            raise ValueError(
+                f"A score of {score:.4g} is not between 0 and 1, so it cannot be "
+                "compared with costs. Set score_range=(low, high), the scores that "
+                "correspond to 0 and 1."
+            )
+        return (score - self._low) / (self._high - self._low)
+
+
+def _bounds(score_range: Any) -> tuple[float, float]:
+    """Return the scores that correspond to 0 and 1."""
+    if score_range is None:
+        return 0.0, 1.0
+    bounds = list(score_range)
+    if len(bounds) != 2 or not all(is_number(b) and np.isfinite(b) for b in bounds):
+        raise ValueError(f"score_range must be a pair of numbers, got {score_range!r}.")
+    if not bounds[0] < bounds[1]:
+        raise ValueError(
+            f"score_range must be (low, high) with low < high, got {score_range!r}."
+        )
+    return float(bounds[0]), float(bounds[1])

@@ -1,0 +1,1 @@
+"""Search for the Pareto front of several objectives."""

@@ -1,0 +1,1 @@
+"""Search for the best score minus a multiple of the cost."""
