@@ -1,8 +1,17 @@
 """Results of searches: data frames, refit rules, corrected scores and warm starts."""
 
-from skbayes.results.frame import results_frame
-from skbayes.results.scores import FastestWithin, OneStandardError, corrected_best_score
-from skbayes.results.warm_start import known_results
+from typing import TYPE_CHECKING
+
+from skbayes.utils.late import attributes_of
+
+if TYPE_CHECKING:
+    from skbayes.results.frame import results_frame
+    from skbayes.results.scores import (
+        FastestWithin,
+        OneStandardError,
+        corrected_best_score,
+    )
+    from skbayes.results.warm_start import known_results
 
 __all__ = [
     "FastestWithin",
@@ -12,3 +21,13 @@ __all__ = [
     "results_frame",
 ]
 __dir__ = __all__.copy
+
+if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
+    __getattr__ = attributes_of(
+        __name__,
+        dict.fromkeys(__all__, "skbayes.results.scores")
+        | {
+            "known_results": "skbayes.results.warm_start",
+            "results_frame": "skbayes.results.frame",
+        },
+    )

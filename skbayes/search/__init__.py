@@ -1,17 +1,22 @@
 """Searches: estimators that tune the hyper-parameters of another estimator."""
 
-from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.combination import EnsembleResult
-from skbayes.search.ensemble import (
-    WeightedEnsembleClassifier,
-    WeightedEnsembleRegressor,
-)
-from skbayes.search.hypertune import HyperTuneSearchCV
-from skbayes.search.multi_stage import MultiStageSearchCV
-from skbayes.search.pareto import ParetoSearchCV
-from skbayes.search.text import TextRepresentationSearchCV
-from skbayes.search.tradeoff import TradeoffSearchCV
+from typing import TYPE_CHECKING
+
+from skbayes.utils.late import attributes_of
+
+if TYPE_CHECKING:
+    from skbayes.search.base import BaseBayesSearchCV
+    from skbayes.search.bayes import BayesSearchCV
+    from skbayes.search.combination import EnsembleResult
+    from skbayes.search.ensemble import (
+        WeightedEnsembleClassifier,
+        WeightedEnsembleRegressor,
+    )
+    from skbayes.search.hypertune import HyperTuneSearchCV
+    from skbayes.search.multi_stage import MultiStageSearchCV
+    from skbayes.search.pareto import ParetoSearchCV
+    from skbayes.search.text import TextRepresentationSearchCV
+    from skbayes.search.tradeoff import TradeoffSearchCV
 
 __all__ = [
     "BaseBayesSearchCV",
@@ -25,7 +30,21 @@ __all__ = [
     "WeightedEnsembleClassifier",
     "WeightedEnsembleRegressor",
 ]
+__dir__ = __all__.copy
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
+    __getattr__ = attributes_of(
+        __name__,
+        {
+            "BaseBayesSearchCV": "skbayes.search.base",
+            "BayesSearchCV": "skbayes.search.bayes",
+            "EnsembleResult": "skbayes.search.combination",
+            "HyperTuneSearchCV": "skbayes.search.hypertune",
+            "MultiStageSearchCV": "skbayes.search.multi_stage",
+            "ParetoSearchCV": "skbayes.search.pareto",
+            "TextRepresentationSearchCV": "skbayes.search.text",
+            "TradeoffSearchCV": "skbayes.search.tradeoff",
+            "WeightedEnsembleClassifier": "skbayes.search.ensemble",
+            "WeightedEnsembleRegressor": "skbayes.search.ensemble",
+        },
+    )

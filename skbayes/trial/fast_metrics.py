@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import type_of_target
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.trial.responses import Target
 
 Metric = Callable[[np.ndarray, FloatArray], float]
 
@@ -22,6 +24,38 @@ METHODS: dict[str, tuple[str, ...]] = {
     "neg_log_loss": ("predict_proba",),
     "roc_auc": ("decision_function", "predict_proba"),
 }
+
+
+@dataclass(frozen=True)
+class Target:
+    """Form of a target.
+
+    The `classes` are None for regression and for several labels. `n_outputs` is the
+    number of columns, 0 for a target of one dimension.
+    """
+
+    classes: np.ndarray | None
+    n_outputs: int = 0
+
+    @classmethod
+    def of(cls, estimator: Any, y: Any) -> Target:
+        """Return the form of the target of an estimator."""
+        n_outputs = np.shape(y)[1] if np.ndim(y) > 1 else 0
+        if not is_classifier(estimator):
+            return cls(None, n_outputs)
+        if type_of_target(y).startswith("multilabel"):
+            return cls(None, np.shape(y)[1])
+        return cls(np.unique(np.asarray(y)))
+
+    @property
+    def classes_of_columns(self) -> Any:
+        """Classes in the form that scorers expect; an array for each of several labels.
+
+        A single array of two labels would be taken for the classes of one target.
+        """
+        if self.classes is None:
+            return [np.array([0, 1])] * self.n_outputs
+        return self.classes
 
 
 def name_of_metric(scoring: Any, metric: str | None, classifies: bool) -> str | None:

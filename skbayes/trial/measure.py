@@ -27,7 +27,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
-from skbayes.trial.rounds.outputs import (
+from skbayes.trial.outputs import (
     StagedClassifier,
     StagedEstimator,
     StagedRegressor,

@@ -19,6 +19,8 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
+from skbayes.trial.fast_metrics import Target as Target
+
 Array = np.ndarray
 
 # Methods of classifiers whose outputs are averaged, the preferred one first.
@@ -45,38 +47,6 @@ def check_averaging(estimator: Any, y: Any, name: str) -> None:
                 f"{name} with several labels is possible if each is 0 or 1, got "
                 f"{values.tolist()}. Use refit=True."
             )
-
-
-@dataclass(frozen=True)
-class Target:
-    """Form of a target.
-
-    The `classes` are None for regression and for several labels. `n_outputs` is the
-    number of columns, 0 for a target of one dimension.
-    """
-
-    classes: Array | None
-    n_outputs: int = 0
-
-    @classmethod
-    def of(cls, estimator: Any, y: Any) -> Target:
-        """Return the form of the target of an estimator."""
-        n_outputs = np.shape(y)[1] if np.ndim(y) > 1 else 0
-        if not is_classifier(estimator):
-            return cls(None, n_outputs)
-        if type_of_target(y).startswith("multilabel"):
-            return cls(None, np.shape(y)[1])
-        return cls(np.unique(np.asarray(y)))
-
-    @property
-    def classes_of_columns(self) -> Any:
-        """Classes in the form that scorers expect; an array for each of several labels.
-
-        A single array of two labels would be taken for the classes of one target.
-        """
-        if self.classes is None:
-            return [np.array([0, 1])] * self.n_outputs
-        return self.classes
 
 
 @dataclass

@@ -19,8 +19,6 @@ def attributes_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any
     def attribute(name: str) -> Any:
         if name in homes:
             return load(f"{homes[name]}:{name}")
-        from skbayes.utils.did_you_mean import missing_name
-
-        raise missing_name(package, name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
 
     return attribute

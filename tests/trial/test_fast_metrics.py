@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import get_scorer, log_loss
 
 from skbayes.trial.fast_metrics import fast_score, name_of_metric
-from skbayes.trial.rounds.outputs import (
+from skbayes.trial.outputs import (
     StagedClassifier,
     StagedRegressor,
     classifier_outputs,

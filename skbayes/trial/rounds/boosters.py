@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import is_classifier
 
-from skbayes.trial.rounds.outputs import (
+from skbayes.trial.outputs import (
     Outputs,
     RoundOutputs,
     classifier_outputs,

@@ -14,8 +14,8 @@ from skbayes import compat
 from skbayes.trial.fast_metrics import fast_score
 from skbayes.trial.fold import PREDICTING, FoldCall, scored, wrapped_fit
 from skbayes.trial.learning_curves import has_stalled, round_grid
+from skbayes.trial.outputs import RoundOutputs, StagedClassifier, StagedRegressor
 from skbayes.trial.rounds.lookup import RoundLimits, booster_of, final_model
-from skbayes.trial.rounds.outputs import RoundOutputs, StagedClassifier, StagedRegressor
 
 
 class WatchedFit:
