@@ -34,11 +34,12 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.defaults.parts import Part, is_estimator, own_values, parts_of
+from skbayes.defaults.parts import Part, own_values, parts_of
 from skbayes.space.dimensions import Dimension, FloatArray, is_number, key_of
 from skbayes.space.lists import Ordinal, option_key
 from skbayes.space.optimum_prior import ModelStarts, OptimumPrior, Portfolio, paths
 from skbayes.space.space import Space
+from skbayes.utils.estimators import is_estimator
 
 # Content of the file, or a part of it.
 Library = Mapping[str, Mapping[str, Any]]

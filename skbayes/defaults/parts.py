@@ -18,6 +18,7 @@ from skbayes.defaults.conflicts import (
 )
 from skbayes.defaults.names import name_in_use, names_of, set_parameters
 from skbayes.space.notation import Choice, with_sub_spaces
+from skbayes.utils.estimators import is_estimator
 
 SCALERS = (
     *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
@@ -157,13 +158,6 @@ def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:
     for name, value in params.items():
         if is_estimator(value):
             yield from _walk(value, f"{prefix}{name}__", facts)
-
-
-def is_estimator(value: Any) -> bool:
-    """Return whether a value is an estimator and not a class."""
-    if isinstance(value, type) or not hasattr(value, "get_params"):
-        return False
-    return hasattr(value, "fit") or hasattr(value, "transform")
 
 
 def renamed(space: Notation, rename: Callable[[str], str]) -> Notation:
@@ -379,11 +373,3 @@ def own_values(estimator: Any) -> dict[str, Any]:
                 if values.get(part.prefix + name) is None:
                     values[part.prefix + name] = value
     return values
-
-
-def owner_of(estimator: Any, name: str) -> tuple[Any, str]:
-    """Return the part that has a parameter, None if unknown, and its name there."""
-    prefix, _, leaf = name.rpartition("__")
-    if estimator is None or not prefix:
-        return estimator, leaf
-    return estimator.get_params().get(prefix), leaf

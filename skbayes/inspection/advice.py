@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from skbayes import compat
-from skbayes.defaults.parts import owner_of
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import option_key
 from skbayes.trial.fold import configured
+from skbayes.utils.estimators import owner_of
 
 # A real number is at an end of its range if it is closer than this share of the range.
 EDGE = 0.01

@@ -18,6 +18,7 @@ import numpy as np
 from skbayes.inspection.advice import few_trials
 from skbayes.inspection.base import annotate_empty, import_pyplot
 from skbayes.inspection.convergence import ConvergenceDisplay
+from skbayes.inspection.html import effort_html, result_html
 from skbayes.inspection.importance import ImportanceDisplay
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto import ParetoDisplay
@@ -64,13 +65,12 @@ class Panel(NamedTuple):
     reason: str = ""
 
 
-def write_report(
-    search: FittedSearch, path: str | os.PathLike[str], result: str
-) -> Path:
-    """Write the page of a search, whose result is given as HTML."""
+def write_report(search: FittedSearch, path: str | os.PathLike[str]) -> Path:
+    """Write the page of a search."""
     record, target = read_record(search), Path(path)
     last = getattr(search.estimator, "steps", None) or [("", search.estimator)]
     title = escape(f"{type(search).__name__}: {type(last[-1][1]).__name__}")
+    result = result_html(search) + effort_html(search)
     page = PAGE.format(
         title=title, result=result, figure=_image(record), trials=_trials(record)
     )

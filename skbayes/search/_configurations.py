@@ -13,14 +13,19 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.defaults.names import check_aliases, check_name, warn_of_range
-from skbayes.defaults.parts import is_estimator, own_values, owner_of
 from skbayes.search._validation import INNER, check_instances
+from skbayes.search.outside import (
+    check_aliases,
+    check_name,
+    own_values,
+    warn_of_range,
+)
 from skbayes.space import Column, Space
 from skbayes.trial.evaluator import check_candidates, check_clone
 from skbayes.trial.fold import configured
 from skbayes.trial.plan import Plan
 from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.estimators import is_estimator, owner_of
 from skbayes.utils.optional import warn_user
 
 # Maximum number of values that are checked per parameter.

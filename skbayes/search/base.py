@@ -16,14 +16,14 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MethodMapping
 
 from skbayes import compat
-from skbayes.defaults.parts import own_values
 from skbayes.results import warm_start as knowledge
 from skbayes.search import _validation as validate
 from skbayes.search import choice
 from skbayes.search._configurations import check_configurations
+from skbayes.search.display import ResultDisplay
 from skbayes.search.final_model import FinalModel, check_final_model
-from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
+from skbayes.search.outside import advice, own_values, prior_of, resolved_spaces
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import (
     draw_seed,
@@ -32,8 +32,6 @@ from skbayes.search.plan import (
     fit_options,
     parse_initial_points,
     points_to_begin_with,
-    prior_of,
-    resolved_spaces,
     with_ones,
 )
 from skbayes.search.running import Outcome, RunningSearch
@@ -561,9 +559,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
 def _print_advice(search: BaseBayesSearchCV) -> None:
     """Print suggestions for the next search in one line."""
-    # Imported late, because it imports scikit-learn's forests.
-    from skbayes.inspection.advice import advice
-
     sentences = advice(search)
     if sentences:
         print(f"Advice: {' '.join(sentences)}")

@@ -22,9 +22,9 @@ from sklearn.utils import all_estimators
 
 from skbayes import BayesSearchCV
 from skbayes.defaults import default_space
+from skbayes.defaults.for_search import resolved_spaces
 from skbayes.defaults.names import number_types, set_parameters
 from skbayes.search._configurations import check_names, check_values
-from skbayes.search.plan import resolved_spaces
 from skbayes.space import Choice, Integer, Real, Space
 from skbayes.trial.fold import configured
 

@@ -35,8 +35,9 @@ from skbayes import BayesSearchCV
 from skbayes.defaults import default_space
 from skbayes.defaults.catalog import DataFacts
 from skbayes.defaults.default import unknown_parts
-from skbayes.defaults.parts import owner_of, parts_of
+from skbayes.defaults.parts import parts_of
 from skbayes.space import Space
+from skbayes.utils.estimators import owner_of
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(60, 5)), np.arange(60) % 2

@@ -30,7 +30,7 @@ from skbayes import (
 )
 from skbayes.defaults import EditableSpace, default_space
 from skbayes.defaults.catalog import DataFacts
-from skbayes.search.plan import train_share
+from skbayes.defaults.for_search import train_share
 from skbayes.space import Choice, Ordinal, Space
 
 pytestmark = pytest.mark.filterwarnings(

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from skbayes import ParetoSearchCV
-from skbayes.search.html_repr import GAIN, result_html
+from skbayes.inspection.html import GAIN, result_html
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (0.1, 10.0)}

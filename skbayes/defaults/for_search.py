@@ -1,0 +1,123 @@
+"""Default search space and prior of a search."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any
+
+from skbayes.defaults.catalog import DataFacts, n_samples_of
+from skbayes.defaults.default import (
+    reason_not_tuned,
+    space_of_parts,
+    unknown_parts,
+    with_names,
+)
+from skbayes.defaults.learned_prior import learned_prior
+from skbayes.defaults.parts import own_values, parts_of
+from skbayes.search.plan import parse_initial_points, share_of_splits
+from skbayes.space import OptimumPrior, Space
+from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.optional import warn_user
+
+# Function that returns the facts about the data of a fit.
+Facts = Callable[[], DataFacts]
+
+
+def resolved_spaces(
+    settings: Mapping[str, Any], X: Any, y: Any, sizes: Any = 1.0
+) -> tuple[Any, list[str], Facts]:
+    """Return the search space without "auto", and the parts that are not tuned.
+
+    The returned function computes the facts about the data once, when they are needed.
+    `sizes` are the sizes of the training subsets.
+    """
+
+    @functools.cache
+    def facts() -> DataFacts:
+        share = train_share(settings["cv"], sizes, X, y)
+        return DataFacts.of(X, y, share, settings["scoring"] is None)
+
+    given, untuned = settings["search_spaces"], dict[str, None]()
+    if isinstance(given, str) and given != "auto":
+        raise TypeError(
+            f"search_spaces must be 'auto', a dict or a list of dicts, got {given!r}."
+        )
+
+    def resolved(space: Any) -> Any:
+        if not (isinstance(space, Mapping) and "auto" in space):
+            return space
+        space, unknown = _resolved(settings["estimator"], dict(space), facts)
+        untuned.update(dict.fromkeys(unknown))
+        return space
+
+    if given is None or isinstance(given, str):
+        given = {"auto": True}
+    if isinstance(given, list | tuple):
+        spaces: Any = list(map(resolved, given))
+    else:
+        spaces = resolved(given)
+    if untuned and settings["verbose"] not in (0, False, "progress"):
+        names = ", ".join(untuned)
+        print(f"search_spaces='auto': {names} are not known and keep their values.")
+    return spaces, list(untuned), facts
+
+
+def _resolved(estimator: Any, changes: dict, facts: Facts) -> tuple[Any, list[str]]:
+    """Return the default space with the entries of a dict, and its unknown parts."""
+    if not isinstance(auto := changes.pop("auto"), bool):
+        raise TypeError(
+            "search_spaces: the value of 'auto' must be True, for the default space, "
+            f"or False, got {auto!r}."
+        )
+    if not auto:
+        return changes, []
+    known = facts()
+    parts = parts_of(estimator, known)
+    space = with_names(space_of_parts(parts, known), parts, changes)
+    _check_removed(estimator, space, changes)
+    if (reason := reason_not_tuned(parts)) and not changes:
+        warn_user(reason)
+    return (space | changes if changes else space), unknown_parts(parts)
+
+
+def _check_removed(estimator: Any, space: Any, changes: Mapping[Any, Any]) -> None:
+    """Raise ValueError if a removed parameter does not exist."""
+    known = [*own_values(estimator), *space]
+    owners = tuple(f"{other}__" for other in [*space, *changes])
+    for name, value in changes.items():
+        if value is None and name not in known and not str(name).startswith(owners):
+            kind = type(estimator).__name__
+            raise ValueError(
+                f"search_spaces names {name!r}, which {kind} does not have."
+                f"{did_you_mean(str(name), known)}"
+            )
+
+
+def train_share(cv: Any, sizes: Any, X: Any, y: Any) -> float:
+    """Return the smallest fraction of the rows that a trial may be fitted to."""
+    n_samples = max(1, n_samples_of(X, y) or 1)
+    share = share_of_splits(cv, n_samples)
+    sizes = sizes if isinstance(sizes, list | tuple) else [sizes]
+    shares = [
+        size / (share * n_samples) if isinstance(size, Integral) else size
+        for size in sizes
+        if isinstance(size, int | float) and not isinstance(size, bool)
+    ]
+    return share * min([1.0, *shares])
+
+
+def prior_of(
+    settings: Mapping[str, Any], space: Space, own: Mapping[str, Any], facts: Facts
+) -> OptimumPrior | None:
+    """Return the prior of the best configuration for the estimator of a search.
+
+    None unless the initial configurations are the default.
+    """
+    if parse_initial_points(settings["initial_points"])[0] is not None:
+        return None
+    parts, rounds = parts_of(settings["estimator"], facts()), settings["early_stopping"]
+    rounds = math.inf if rounds == "auto" else rounds or 0.0
+    return learned_prior(parts, space, own, rounds)
