@@ -25,13 +25,13 @@ if _typing.TYPE_CHECKING:
     from skbayes.journal.reader import load_history
     from skbayes.loop import ExpectedImprovementBelow, NoImprovement, TargetScore
     from skbayes.optimizer import Optimizer
+    from skbayes.pareto.search import ParetoSearchCV
     from skbayes.search.bayes import BayesSearchCV
     from skbayes.search.hypertune import HyperTuneSearchCV
     from skbayes.search.multi_stage import MultiStageSearchCV
-    from skbayes.search.pareto import ParetoSearchCV
     from skbayes.search.text import TextRepresentationSearchCV
-    from skbayes.search.tradeoff import TradeoffSearchCV
     from skbayes.space import Categorical, Choice, Integer, Real
+    from skbayes.tradeoff.search import TradeoffSearchCV
 
     __version__: str
 
@@ -66,11 +66,11 @@ _HOMES = {
     "MultiStageSearchCV": "skbayes.search.multi_stage",
     "NoImprovement": "skbayes.loop",
     "Optimizer": "skbayes.optimizer",
-    "ParetoSearchCV": "skbayes.search.pareto",
+    "ParetoSearchCV": "skbayes.pareto.search",
     "Real": "skbayes.space",
     "TargetScore": "skbayes.loop",
     "TextRepresentationSearchCV": "skbayes.search.text",
-    "TradeoffSearchCV": "skbayes.search.tradeoff",
+    "TradeoffSearchCV": "skbayes.tradeoff.search",
     "default_space": "skbayes.defaults",
     "load_history": "skbayes.journal.reader",
     "models": "skbayes.defaults",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         Utility,
     )
     from skbayes.acquisition.influence import ExpectedInfluence
-    from skbayes.acquisition.pareto import ExpectedHypervolumeImprovement
+    from skbayes.pareto.acquisition import ExpectedHypervolumeImprovement
 
 __all__ = [
     "Acquisition",
@@ -33,7 +33,7 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
         __name__,
         dict.fromkeys(__all__, "skbayes.acquisition.improvement")
         | {
-            "ExpectedHypervolumeImprovement": "skbayes.acquisition.pareto",
+            "ExpectedHypervolumeImprovement": "skbayes.pareto.acquisition",
             "ExpectedInfluence": "skbayes.acquisition.influence",
         },
     )

@@ -21,7 +21,6 @@ import sklearn
 from sklearn import get_config
 from sklearn.metrics import check_scoring
 
-from skbayes.compat.callbacks import EvaluationTask, TaskTree, has_callbacks
 from skbayes.compat.documentation import DocumentationLink
 from skbayes.compat.private_names import (
     HAS_CALLBACKS,
@@ -55,14 +54,12 @@ __all__ = [
     "BaseSearchCV",
     "ConstantPredictor",
     "DocumentationLink",
-    "EvaluationTask",
     "HasMethods",
     "Interval",
     "InvalidParameterError",
     "LinearClassifierMixin",
     "RealNotInt",
     "ShutdownExecutorError",
-    "TaskTree",
     "check_fit_params",
     "check_multimetric_refit",
     "eval_expr",
@@ -247,3 +244,9 @@ def to_host(data: Any) -> Any:
         return np.from_dlpack(data, device="cpu")
     except (BufferError, RuntimeError, TypeError, ValueError):
         return data  # NumPy before 2.1 has no argument `device`
+
+
+def has_callbacks(estimator: Any) -> bool:
+    """Return whether an estimator has callbacks of scikit-learn."""
+    callbacks = getattr(estimator, "__dict__", {}).get("_skl_callbacks", ())
+    return HAS_CALLBACKS and bool(callbacks)

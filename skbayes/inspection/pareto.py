@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.acquisition.hypervolume import (
+from skbayes.inspection import base
+from skbayes.inspection.base import _Display, get_many_axes
+from skbayes.inspection.scales import plain
+from skbayes.pareto.hypervolume import (
     are_costs,
     choose_point,
     hypervolumes,
     is_nondominated,
 )
-from skbayes.inspection import base
-from skbayes.inspection.base import _Display, get_many_axes
-from skbayes.inspection.scales import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import AnySource, SearchRecord
 

@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.acquisition.tradeoff import envelope, relative_costs, typical_cost
 from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.scales import plain, score_name
+from skbayes.results.costs import typical_cost
 from skbayes.results.read import read_record
 from skbayes.results.record import AnySource, SearchRecord
 from skbayes.space.dimensions import FloatArray, is_number
+from skbayes.tradeoff.acquisition import envelope, relative_costs
 
 # Trials that are the best for a smaller share of the tradeoffs are not labeled.
 NARROW = 0.07

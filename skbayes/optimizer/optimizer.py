@@ -55,7 +55,7 @@ ACQUISITIONS = {
 # Parts that are imported when they are needed: for expected influence, with several
 # objectives, and with constraints on outcomes.
 ON_GRAPH = "skbayes.acquisition.influence:InfluenceProposer"
-OF_FRONT = "skbayes.acquisition.pareto:ParetoProposer"
+OF_FRONT = "skbayes.pareto.acquisition:ParetoProposer"
 CONSTRAINED = "skbayes.acquisition.feasibility:fit_constrained"
 
 

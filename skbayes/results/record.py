@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from skbayes.results.costs import trial_costs
 from skbayes.results.scores import compared
 from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
-from skbayes.tradeoff.objective import trial_costs
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.ranking import best_first, least_violating
 from skbayes.utils.texts import positive_name

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from skbayes.utils.late import attributes_of
 
 if TYPE_CHECKING:
+    from skbayes.pareto.search import ParetoSearchCV
     from skbayes.search.base import BaseBayesSearchCV
     from skbayes.search.bayes import BayesSearchCV
     from skbayes.search.combination import EnsembleResult
@@ -14,9 +15,8 @@ if TYPE_CHECKING:
     )
     from skbayes.search.hypertune import HyperTuneSearchCV
     from skbayes.search.multi_stage import MultiStageSearchCV
-    from skbayes.search.pareto import ParetoSearchCV
     from skbayes.search.text import TextRepresentationSearchCV
-    from skbayes.search.tradeoff import TradeoffSearchCV
+    from skbayes.tradeoff.search import TradeoffSearchCV
 
 __all__ = [
     "BaseBayesSearchCV",
@@ -41,9 +41,9 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
             "EnsembleResult": "skbayes.search.combination",
             "HyperTuneSearchCV": "skbayes.search.hypertune",
             "MultiStageSearchCV": "skbayes.search.multi_stage",
-            "ParetoSearchCV": "skbayes.search.pareto",
+            "ParetoSearchCV": "skbayes.pareto.search",
             "TextRepresentationSearchCV": "skbayes.search.text",
-            "TradeoffSearchCV": "skbayes.search.tradeoff",
+            "TradeoffSearchCV": "skbayes.tradeoff.search",
             "WeightedEnsembleClassifier": "skbayes.search.ensemble",
             "WeightedEnsembleRegressor": "skbayes.search.ensemble",
         },

@@ -23,7 +23,13 @@ from skbayes.search._configurations import check_configurations
 from skbayes.search.display import ResultDisplay
 from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.out_of_fold import winner_fits
-from skbayes.search.outside import advice, own_values, prior_of, resolved_spaces
+from skbayes.search.outside import (
+    advice,
+    own_values,
+    prior_of,
+    resolved_spaces,
+    tasks_of,
+)
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import (
     draw_seed,
@@ -395,7 +401,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             objective=objective,
             settings=settings,
             split_params=routed.splitter.split,
-            tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
+            tasks=tasks_of(self, X, y, params.get("sample_weight")),
             # A copy, without cached results of the constraint.
             space=space.with_constraint(space.constraint),
             own=own,
@@ -547,7 +553,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             None,
             model=configured(self.estimator, chosen["best_params_"]),
             split_params=routed.splitter.split,
-            tasks=compat.TaskTree(self, X, y, None),
+            tasks=tasks_of(self, X, y, None),
             seed=seed,
         )
         for name in ("fold_estimators_", "oof_predictions_", "feature_names_in_"):

@@ -7,10 +7,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skbayes import compat
+from skbayes.trial.plan import NullTasks
 from skbayes.utils.late import load
 
 if TYPE_CHECKING:
     from skbayes.defaults.catalog import DataFacts
+    from skbayes.options.callbacks.tasks import TaskTree
     from skbayes.space import OptimumPrior, Space
 
 
@@ -59,6 +62,20 @@ def check_aliases(name: str, owner: Any, params: Mapping[str, Any]) -> None:
 def warn_of_range(name: str, owner: Any, dimension: Any) -> None:
     """Warn of a range of floats for a parameter that is known to be a scale."""
     load("skbayes.defaults.names:warn_of_range")(name, owner, dimension)
+
+
+# -- callbacks ------------------------------------------------------------------------
+
+
+def tasks_of(search: Any, X: Any, y: Any, sample_weight: Any) -> NullTasks | TaskTree:
+    """Return the tasks of a fit, which are reported if there are callbacks."""
+    parts = search.get_params(deep=True).values()
+    if not any(map(compat.has_callbacks, (search, *parts))):
+        return NullTasks()
+    tree: TaskTree = load("skbayes.options.callbacks.tasks:TaskTree")(
+        search, X, y, sample_weight
+    )
+    return tree
 
 
 # -- readers of a fitted search -------------------------------------------------------

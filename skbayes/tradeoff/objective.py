@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.tradeoff import typical_cost
-from skbayes.space.dimensions import FloatArray, is_number
+from skbayes.results.costs import trial_cost
+from skbayes.space.dimensions import is_number
 from skbayes.trial.measure import COSTS, Measure
 from skbayes.trial.objectives import GuidingMetric
-from skbayes.trial.records import Trial, TrialState
-
-# Costs that are larger for the first fit in a process.
-TIMES = ("fit_time", "score_time", "cpu_time", "predict_time")
+from skbayes.trial.records import Trial
 
 
 def parse_cost(cost: Any) -> tuple[str, Measure]:
@@ -29,43 +25,6 @@ def parse_cost(cost: Any) -> tuple[str, Measure]:
         f"cost must be one of {list(COSTS)} or a callable of the fitted estimator, "
         f"got {cost!r}."
     )
-
-
-def trial_cost(trial: Trial, name: str, warm: bool = True) -> float:
-    """Return the mean cost of the folds, or NaN; if `warm`, without first fits."""
-    if trial.state == TrialState.FAILED:
-        return math.nan
-    warm = warm and name in TIMES
-    extras = [fold.extras for fold in trial.folds]
-    kept = [more for more in extras if not (warm and more.get("warm_up"))]
-    costs = [more.get("costs", {}).get(name, math.nan) for more in kept]
-    costs = [cost for cost in costs if math.isfinite(cost)]
-    if any(cost < 0.0 for cost in costs):
-        raise ValueError(f"cost must be 0 or more, got {min(costs)!r}.")
-    return float(np.mean(costs)) if costs else math.nan
-
-
-def trial_costs(
-    trials: Sequence[Trial], name: str, fractions: FloatArray
-) -> FloatArray:
-    """Return the costs of all trials.
-
-    The cost of a trial is unknown if all of its fits were the first ones in their
-    processes. It is then estimated by the median of the trials on the same number of
-    rows, or else by a typical cost on all rows times the fraction of rows.
-    """
-    costs = np.array([trial_cost(trial, name) for trial in trials], dtype=float)
-    cold = np.array([trial_cost(trial, name, warm=False) for trial in trials])
-    known = np.isfinite(costs)
-    if not np.any(known):
-        return cold  # there are too few fits to exclude any
-    for i in np.flatnonzero(~known & np.isfinite(cold)):
-        alike = costs[known & (fractions == fractions[i])]
-        if len(alike):
-            costs[i] = np.median(alike)
-        else:
-            costs[i] = typical_cost(costs[known], fractions[known]) * fractions[i]
-    return costs
 
 
 class ScoreAndCost(GuidingMetric):

@@ -56,7 +56,7 @@ OPTIONS = (
     Option("skbayes.trial.aspects.pruning:Pruning", ("pruning",)),
     Option("skbayes.trial.aspects.limits:Limits", ("timeout", "trial_limits")),
     Option(
-        "skbayes.trial.aspects.callbacks:Callbacks",
+        "skbayes.options.callbacks.aspect:Callbacks",
         feature=lambda plan: plan.is_observed,
     ),
 )

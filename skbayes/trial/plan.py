@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from skbayes import compat
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Configuration
 from skbayes.trial.aspect import is_given
@@ -22,6 +21,7 @@ from skbayes.trial.records import FoldResult, History, Trial
 from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
 
 if TYPE_CHECKING:
+    from skbayes.options.callbacks.tasks import TaskTree
     from skbayes.trial.constraints import Constraints
 
 
@@ -74,6 +74,24 @@ class NullJournal(AbstractContextManager):
 
     def __exit__(self, *exc_info: object) -> None:
         """Close the journal."""
+
+
+class NullTasks:
+    """Tasks of a search without callbacks, which are reported to nobody."""
+
+    is_observed = False
+
+    def fit(self) -> AbstractContextManager[None]:
+        """Report the whole fit."""
+        return nullcontext()
+
+    def searching(self, max_fits: float) -> AbstractContextManager[None]:
+        """Report the search."""
+        return nullcontext()
+
+    def refitting(self, estimator: Any) -> AbstractContextManager[None]:
+        """Report the refit."""
+        return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -258,7 +276,7 @@ class Plan:
     objective: Any  # an `Objective`, whose class the search knows
     settings: Mapping[str, Any] = field(default_factory=dict)
     split_params: Mapping[str, Any] = field(default_factory=dict)
-    tasks: compat.TaskTree | Any = None
+    tasks: NullTasks | TaskTree = NullTasks()
     space: Space | Any = None
     model: Any = None
     own: Mapping[str, Any] = field(default_factory=dict)

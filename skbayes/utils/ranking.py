@@ -62,7 +62,7 @@ def is_nondominated(Y: npt.NDArray[np.float64]) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayes.acquisition.hypervolume import is_nondominated
+    >>> from skbayes.pareto.hypervolume import is_nondominated
     >>> is_nondominated(np.array([[0.0, 2.0], [1.0, 1.0], [0.5, 0.5]]))
     array([ True,  True, False])
     """

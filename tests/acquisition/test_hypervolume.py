@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import integrate, stats
 
 from skbayes.acquisition import ExpectedHypervolumeImprovement, ExpectedImprovement
-from skbayes.acquisition.hypervolume import (
+from skbayes.pareto.hypervolume import (
     choose_point,
     crowded_order_keys,
     hypervolume,

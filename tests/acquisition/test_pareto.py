@@ -5,9 +5,9 @@ from scipy.special import logsumexp
 
 from skbayes import Optimizer
 from skbayes.acquisition import ExpectedHypervolumeImprovement
-from skbayes.acquisition.hypervolume import reference_point
 from skbayes.acquisition.observations import Observations
-from skbayes.acquisition.pareto import ParetoProposer
+from skbayes.pareto.acquisition import ParetoProposer
+from skbayes.pareto.hypervolume import reference_point
 from skbayes.surrogates import GaussianProcess
 
 

@@ -10,7 +10,9 @@ from scipy.stats import norm
 
 from skbayes.acquisition import ExpectedImprovement
 from skbayes.acquisition.base import ModelProposer
-from skbayes.acquisition.tradeoff import (
+from skbayes.results.costs import typical_cost
+from skbayes.surrogates import GaussianProcess
+from skbayes.tradeoff.acquisition import (
     RULES,
     Beliefs,
     ImprovementOfTradeoff,
@@ -21,10 +23,8 @@ from skbayes.acquisition.tradeoff import (
     TradeoffProposer,
     envelope,
     relative_costs,
-    typical_cost,
 )
-from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
-from skbayes.surrogates import GaussianProcess
+from skbayes.tradeoff.optimizer import TradeoffOptimizer
 
 BELIEFS = [(-1.0, 0.5), (-3.0, 0.05), (0.2, 0.3), (-0.5, 2.0), (1.5, 0.4), (-6.0, 1.0)]
 SCALES = {"raw": RawCost(), "log": LogCost()}

@@ -5,9 +5,9 @@ import pytest
 
 from skbayes import Optimizer
 from skbayes.acquisition import UpperConfidenceBound
-from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.space import Choice, Integer, OptimumPrior, Space
 from skbayes.surrogates.registry import registry
+from skbayes.tradeoff.optimizer import TradeoffOptimizer
 
 SPACE = Space.from_notation(
     {

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import ParetoSearchCV
-from skbayes.acquisition.hypervolume import hypervolume, hypervolumes
+from skbayes.pareto.hypervolume import hypervolume, hypervolumes
 from skbayes.results.scores import OneStandardError
 from skbayes.space import Choice
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.compat.private_names import HAS_CALLBACKS, BaseSearchCV
+from skbayes.compat import BaseSearchCV
 
 # Attributes of an estimator during its fit, which are large and not used in a worker.
 _FIT_TIME_ATTRIBUTES = (
@@ -105,9 +105,10 @@ class TaskTree:
 
     The tree is: fit → "search" → one "candidate-split-evaluation" per fit, and fit →
     "refit-with-best-params". The fit of split ``i`` of trial ``k`` has the number
-    ``k * n_splits + i``. Each begin has an end, also after an exception. In releases
-    without callbacks, all methods have no effect.
+    ``k * n_splits + i``. Each begin has an end, also after an exception.
     """
+
+    is_observed = True
 
     def __init__(self, search: BaseSearchCV, X: Any, y: Any, sample_weight: Any):
         self._search = search
@@ -118,19 +119,12 @@ class TaskTree:
         # Tasks of the fits, by number of the trial.
         self._tasks: dict[int, list[EvaluationTask]] = {}
 
-    @property
-    def is_observed(self) -> bool:
-        """Whether the search or a part of it has callbacks."""
-        parts = self._search.get_params(deep=True).values()
-        return HAS_CALLBACKS and any(map(has_callbacks, (self._search, *parts)))
-
     @contextlib.contextmanager
     def fit(self) -> Iterator[None]:
         """Report the whole fit, which is the root task."""
-        if HAS_CALLBACKS:
-            search: Any = self._search
-            n_children = 1 + (search.refit is not False)
-            self._root = search._init_callback_context(max_subtasks=n_children)
+        search: Any = self._search
+        n_children = 1 + (search.refit is not False)
+        self._root = search._init_callback_context(max_subtasks=n_children)
         with self._task(self._root, **self._data):
             yield
 
@@ -183,8 +177,3 @@ class TaskTree:
             yield
         finally:
             context.call_on_fit_task_end(estimator=self._search, **data)
-
-
-def has_callbacks(estimator: Any) -> bool:
-    """Return whether an estimator has callbacks."""
-    return bool(getattr(estimator, "__dict__", {}).get("_skl_callbacks", ()))

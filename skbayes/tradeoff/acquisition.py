@@ -32,6 +32,7 @@ from skbayes.acquisition.improvement import (
 )
 from skbayes.acquisition.observations import Observations, fit_surrogate
 from skbayes.acquisition.terms import LOG_SQRT_2PI
+from skbayes.results.costs import typical_cost
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import predict
 from skbayes.surrogates.gp.gp import GaussianProcess
@@ -45,26 +46,6 @@ def _density(z: FloatArray) -> FloatArray:
 
 
 # -- relative costs -------------------------------------------------------------------
-
-
-def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
-    """Return the typical cost on all of the data, whose relative cost is 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.acquisition.tradeoff import typical_cost
-    >>> typical_cost(np.array([9.0, 3.0, 1.0, 0.2]), np.array([1.0, 1.0, 1.0, 0.2]))
-    3.0
-    >>> typical_cost(np.array([1.0, 0.2]), np.array([0.5, 0.2]))
-    2.0
-    """
-    known = np.isfinite(costs)
-    if not np.any(known):
-        return np.nan
-    largest = np.max(fractions[known])
-    cost = float(np.median(costs[known & (fractions == largest)]) / largest)
-    return cost if cost > 0.0 else 1.0
 
 
 def relative_costs(costs: FloatArray, fractions: FloatArray) -> FloatArray:
@@ -104,7 +85,7 @@ class RawCost:
 
     Examples
     --------
-    >>> from skbayes.acquisition.tradeoff import RawCost
+    >>> from skbayes.tradeoff.acquisition import RawCost
     >>> RawCost().excess([0.5], [0.1], 0.5).value.round(4)
     array([0.0399])
     """
@@ -128,7 +109,7 @@ class LogCost:
 
     Examples
     --------
-    >>> from skbayes.acquisition.tradeoff import LogCost
+    >>> from skbayes.tradeoff.acquisition import LogCost
     >>> LogCost().excess([-1.0], [0.5], 0.2).value.round(4)
     array([0.2162])
     """
@@ -234,7 +215,7 @@ class ScoreLessExcess(TradeoffAcquisition):
 
     Examples
     --------
-    >>> from skbayes.acquisition.tradeoff import Beliefs, RawCost, ScoreLessExcess
+    >>> from skbayes.tradeoff.acquisition import Beliefs, RawCost, ScoreLessExcess
     >>> acquisition = ScoreLessExcess(0.5, RawCost())
     >>> acquisition(Beliefs([0.8], [0.1], [0.5], [0.1]), 0.8, 0.5).value.round(4)
     array([0.0199])
@@ -268,7 +249,7 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
 
     Examples
     --------
-    >>> from skbayes.acquisition.tradeoff import Beliefs, ImprovementOfTradeoff, RawCost
+    >>> from skbayes.tradeoff.acquisition import Beliefs, ImprovementOfTradeoff, RawCost
     >>> acquisition = ImprovementOfTradeoff(0.5, RawCost())
     >>> acquisition(Beliefs([0.8], [0.1], [0.4], [0.1]), 0.6, 0.2).value.round(4)
     array([-3.11])

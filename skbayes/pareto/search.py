@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.acquisition.hypervolume import choose_point, hypervolumes, is_nondominated
 from skbayes.optimizer.optimizer import Optimizer
+from skbayes.pareto.hypervolume import choose_point, hypervolumes, is_nondominated
 from skbayes.pareto.objective import Objectives
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, known_trials

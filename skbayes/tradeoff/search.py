@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.acquisition.tradeoff import RULES, envelope, relative_costs
-from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
+from skbayes.results.costs import trial_cost, trial_costs
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.read import read_trials
 from skbayes.results.record import Source
@@ -43,7 +42,9 @@ from skbayes.search.running import Outcome
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
-from skbayes.tradeoff.objective import ScoreAndCost, trial_cost, trial_costs
+from skbayes.tradeoff.acquisition import RULES, envelope, relative_costs
+from skbayes.tradeoff.objective import ScoreAndCost
+from skbayes.tradeoff.optimizer import TradeoffOptimizer
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import Fidelity, History, Trial, TrialState
 from skbayes.trial.subsets import Sample, check_train_size

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skbayes import compat
+from skbayes.options.callbacks.tasks import EvaluationTask
 from skbayes.trial.aspect import Aspect, FoldAspect
 from skbayes.trial.fold import FoldCall, Results
 from skbayes.trial.records import FoldResult, Trial
@@ -51,11 +51,11 @@ class Callbacks(Aspect):
 
     def for_fold(
         self, evaluation: Evaluation, index: int, earlier: Results
-    ) -> compat.EvaluationTask:
+    ) -> EvaluationTask:
         """Return the task of a fit."""
         return self._tasks(evaluation)[index]
 
-    def _tasks(self, evaluation: Evaluation) -> list[compat.EvaluationTask]:
+    def _tasks(self, evaluation: Evaluation) -> list[EvaluationTask]:
         n_splits = len(self.plan.splits)
         return self.plan.tasks.fits_of_trial(evaluation.number, n_splits)
 

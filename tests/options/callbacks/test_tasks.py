@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
-from skbayes.compat import callbacks
+from skbayes import BayesSearchCV, compat
+from skbayes.options.callbacks.tasks import EvaluationTask, TaskTree
 
 X, y = load_iris(return_X_y=True)
 
@@ -17,13 +17,13 @@ X, y = load_iris(return_X_y=True)
 def test_a_search_works_without_a_callback_api(monkeypatch):
     search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0)
     expected = clone(search).fit(X, y).best_params_
-    monkeypatch.setattr(callbacks, "HAS_CALLBACKS", False)
+    monkeypatch.setattr(compat, "HAS_CALLBACKS", False)
     assert search.fit(X, y).best_params_ == expected
 
 
 @pytest.fixture
 def task():
-    if not callbacks.HAS_CALLBACKS:
+    if not compat.HAS_CALLBACKS:
         pytest.skip("scikit-learn has callbacks since 1.9")
     search = BayesSearchCV(SVC(), {}).set_callbacks(Stopper(1), Recorder())
     root = search._init_callback_context(max_subtasks=2)
@@ -31,7 +31,7 @@ def task():
     contexts = [
         middle.subcontext("candidate-split-evaluation", task_id=i) for i in range(9)
     ]
-    return callbacks.EvaluationTask(search, contexts[1])
+    return EvaluationTask(search, contexts[1])
 
 
 def test_a_task_notes_the_request_to_stop(task):
@@ -56,7 +56,7 @@ def test_a_pickled_task_leads_to_its_ancestors_alone(task):
 
 def test_a_trial_that_is_prepared_again_keeps_its_tasks(task):
     # If the timeout aborts all trials, one is recorded in place of the first.
-    tree = callbacks.TaskTree(task.search, X, y, None)
+    tree = TaskTree(task.search, X, y, None)
     with tree.fit(), tree.searching(6):
         first, second = (tree.fits_of_trial(number, 3) for number in (0, 1))
         assert tree.fits_of_trial(0, 3) is first

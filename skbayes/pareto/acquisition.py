@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.base import Proposer
-from skbayes.acquisition.hypervolume import (
+from skbayes.acquisition.improvement import ExpectedImprovement, Utility, average
+from skbayes.acquisition.observations import Observations, fit_surrogate
+from skbayes.pareto.hypervolume import (
     nondominated_boxes,
     on_log_scale,
     reference_point,
 )
-from skbayes.acquisition.improvement import ExpectedImprovement, Utility, average
-from skbayes.acquisition.observations import Observations, fit_surrogate
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, known_means, predict
 
@@ -136,7 +136,7 @@ class ParetoProposer(Proposer):
     """Proposer with the expected improvement of the hypervolume.
 
     Each objective has an independent surrogate. Costs are modeled and compared by their
-    logarithms (:func:`skbayes.acquisition.hypervolume.on_log_scale`). There is one
+    logarithms (:func:`skbayes.pareto.hypervolume.on_log_scale`). There is one
     acquisition function for each sample of the surrogates' hyper-parameters; the
     samples of a surrogate with fewer samples are repeated. `box` is the volume between
     the reference and the best score of each objective.

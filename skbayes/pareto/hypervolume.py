@@ -139,7 +139,7 @@ def hypervolume(Y: FloatArray, reference: FloatArray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayes.acquisition.hypervolume import hypervolume
+    >>> from skbayes.pareto.hypervolume import hypervolume
     >>> hypervolume(np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros(2))
     3.0
     """

@@ -1,4 +1,4 @@
-"""Rules K1 … K8: the callbacks of scikit-learn 1.9."""
+"""Callbacks of scikit-learn during a search."""
 
 import inspect
 import io
@@ -21,7 +21,8 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from skbayes import BayesSearchCV, compat
+from skbayes import BayesSearchCV
+from skbayes.options.callbacks.tasks import EvaluationTask
 
 callback = pytest.importorskip(
     "sklearn.callback", reason="scikit-learn has callbacks since 1.9"
@@ -59,7 +60,7 @@ def test_a_timeout_leaves_fits_with_callbacks_in_this_process(recorder):
 
 
 @pytest.mark.parametrize("kind, refit", [(Recorder, False), (PropagatedRecorder, True)])
-def test_k2_the_tree_is_that_of_grid_search(kind, refit):
+def test_the_tree_is_that_of_grid_search(kind, refit):
     ours, theirs, model = kind(), kind(), logistic()
     search_with(ours, model=model, space=GRID, n_iter=3, refit=refit).fit(X, y)
     GridSearchCV(model, GRID, cv=2, refit=refit).set_callbacks(theirs).fit(X, y)
@@ -104,7 +105,7 @@ def test_a_continued_search_continues_the_numbers(recorder, tmp_path):
     assert tasks == {4, 5, 6, 7}
 
 
-def test_k1_k3_every_hook_receives_the_search_and_the_weights(recorder):
+def test_k3_every_hook_receives_the_search_and_the_weights(recorder):
     weights = np.linspace(1, 2, 150)
     search = search_with(recorder).fit(X, y, sample_weight=weights)
     hooks = [hook for hook, *_ in recorder.events]
@@ -120,7 +121,7 @@ def test_k1_k3_every_hook_receives_the_search_and_the_weights(recorder):
 
 
 @pytest.mark.parametrize("where", ["evaluation", "all", "refit"])
-def test_k3_begin_and_end_are_paired_also_on_errors(where, recorder):
+def test_begin_and_end_are_paired_also_on_errors(where, recorder):
     class FailsOnAll(Sometimes):
         def fit(self, X, y):
             if len(X) == 150:
@@ -139,10 +140,10 @@ def test_k3_begin_and_end_are_paired_also_on_errors(where, recorder):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs, monkeypatch):
+def test_contexts_sent_to_workers_are_trimmed(n_jobs, monkeypatch):
     search = search_with(Recorder(), n_iter=6, n_jobs=n_jobs)
     sizes = []
-    plain = compat.EvaluationTask.__getstate__
+    plain = EvaluationTask.__getstate__
 
     def measured(task):
         state = plain(task)
@@ -155,7 +156,7 @@ def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs, monkeypatch):
         assert hasattr(search, "_callback_fit_ctx")
         return state
 
-    monkeypatch.setattr(compat.EvaluationTask, "__getstate__", measured)
+    monkeypatch.setattr(EvaluationTask, "__getstate__", measured)
     search.fit(X, y)
     assert len(sizes) == (12 if n_jobs else 0)
     # The size does not grow with the number of tasks.
@@ -163,7 +164,7 @@ def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs, monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_k5_propagated_callbacks_reach_the_inner_estimator(n_jobs):
+def test_propagated_callbacks_reach_the_inner_estimator(n_jobs):
     recorder = PropagatedRecorder()
     search = search_with(recorder, n_jobs=n_jobs).fit(X, y)
     names = {name for _, _, name, _ in recorder.events}

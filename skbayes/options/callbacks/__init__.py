@@ -1,0 +1,1 @@
+"""Callbacks of scikit-learn, which observe the fits of a search."""
