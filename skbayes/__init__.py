@@ -24,11 +24,11 @@ if _typing.TYPE_CHECKING:
     from skbayes.defaults import default_space, models
     from skbayes.journal.reader import load_history
     from skbayes.loop import ExpectedImprovementBelow, NoImprovement, TargetScore
+    from skbayes.multi_stage.search import MultiStageSearchCV
     from skbayes.optimizer import Optimizer
     from skbayes.pareto.search import ParetoSearchCV
     from skbayes.search.bayes import BayesSearchCV
     from skbayes.search.hypertune import HyperTuneSearchCV
-    from skbayes.search.multi_stage import MultiStageSearchCV
     from skbayes.search.text import TextRepresentationSearchCV
     from skbayes.space import Categorical, Choice, Integer, Real
     from skbayes.tradeoff.search import TradeoffSearchCV
@@ -63,7 +63,7 @@ _HOMES = {
     "ExpectedImprovementBelow": "skbayes.loop",
     "HyperTuneSearchCV": "skbayes.search.hypertune",
     "Integer": "skbayes.space",
-    "MultiStageSearchCV": "skbayes.search.multi_stage",
+    "MultiStageSearchCV": "skbayes.multi_stage.search",
     "NoImprovement": "skbayes.loop",
     "Optimizer": "skbayes.optimizer",
     "ParetoSearchCV": "skbayes.pareto.search",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from skbayes.utils.late import attributes_of
 
 if TYPE_CHECKING:
+    from skbayes.multi_stage.search import MultiStageSearchCV
     from skbayes.pareto.search import ParetoSearchCV
     from skbayes.search.base import BaseBayesSearchCV
     from skbayes.search.bayes import BayesSearchCV
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
         WeightedEnsembleRegressor,
     )
     from skbayes.search.hypertune import HyperTuneSearchCV
-    from skbayes.search.multi_stage import MultiStageSearchCV
     from skbayes.search.text import TextRepresentationSearchCV
     from skbayes.tradeoff.search import TradeoffSearchCV
 
@@ -40,7 +40,7 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
             "BayesSearchCV": "skbayes.search.bayes",
             "EnsembleResult": "skbayes.search.combination",
             "HyperTuneSearchCV": "skbayes.search.hypertune",
-            "MultiStageSearchCV": "skbayes.search.multi_stage",
+            "MultiStageSearchCV": "skbayes.multi_stage.search",
             "ParetoSearchCV": "skbayes.pareto.search",
             "TextRepresentationSearchCV": "skbayes.search.text",
             "TradeoffSearchCV": "skbayes.tradeoff.search",

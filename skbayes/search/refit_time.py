@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from skbayes.search.final_model import MAX_MEMBERS
-from skbayes.search.ladder import EXPONENT, Costs, TimedLadder
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial
 
@@ -19,14 +18,7 @@ def refit_seconds(history: History, plan: Plan, on_samples: bool = False) -> flo
         return 0.0
 
     def share_of_time(trial: Trial) -> float:
-        """Return the time of a fit relative to one on all rows of a training set."""
-        share = trial.fidelity.train_fraction
-        if on_samples or not isinstance(plan.ladder, TimedLadder):
-            return 1.0 if on_samples else share
-        costs = Costs.measured(history, 1)
-        if len(costs.first) < 2:
-            return float(share**EXPONENT)
-        return costs.of_fit(share) / costs.of_fit(1.0)
+        return 1.0 if on_samples else plan.ladder.share_of_time(trial, history)
 
     trials = [history.best] if history.best is not None else []
     if plan.refit.rule == "ensemble":

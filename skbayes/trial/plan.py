@@ -184,6 +184,10 @@ class Ladder:
         """Maximum number of trials."""
         return sum(rung.n_trials for rung in self.rungs)
 
+    def share_of_time(self, trial: Trial, history: History) -> float:
+        """Return the time of a fit of a trial relative to one on all training rows."""
+        return trial.fidelity.train_fraction
+
     def without_small(self, subsets: Subsets) -> Ladder:
         """Return a ladder without samples that lack a class or a whole group.
 

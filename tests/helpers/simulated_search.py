@@ -8,8 +8,8 @@ import numpy as np
 
 from skbayes import MultiStageSearchCV
 from skbayes.loop.scheduler import Budget, StopReason
+from skbayes.multi_stage.ladder import chosen_sizes
 from skbayes.results.scores import compared
-from skbayes.search.ladder import chosen_sizes
 from skbayes.search.running import Outcome, RunningSearch
 from skbayes.trial.plan import NullJournal
 from skbayes.trial.records import Fidelity, FoldResult, FoldStatus, Trial

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skbayes.multi_stage.fidelity import MultiFidelity
 from skbayes.surrogates import (
     AdditiveGaussianProcess,
     GaussianProcess,
@@ -11,7 +12,6 @@ from skbayes.surrogates import (
     TreeEnsemble,
 )
 from skbayes.surrogates.base import posterior_of_mean
-from skbayes.surrogates.fidelity import MultiFidelity
 
 GRID = np.array([[a, b] for a in np.linspace(0, 1, 6) for b in np.linspace(0, 1, 5)])
 TOLD = np.array([0, 3, 7, 12, 18, 22, 29])

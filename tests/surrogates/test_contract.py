@@ -10,12 +10,12 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, Optimizer
+from skbayes.multi_stage.fidelity import MultiFidelity
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates import GaussianProcess, MonotonicGP
 from skbayes.surrogates.base import Surrogate, posterior_of_mean
-from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
 
 CHOICES = [(name, "ei") for name in registry] + [

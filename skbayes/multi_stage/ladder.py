@@ -188,6 +188,13 @@ class TimedLadder(Ladder):
         """Maximum number of trials."""
         return self.most_trials
 
+    def share_of_time(self, trial: Trial, history: History) -> float:
+        """Return the time of a fit of a trial relative to one on all training rows."""
+        share, costs = trial.fidelity.train_fraction, Costs.measured(history, 1)
+        if len(costs.first) < 2:
+            return float(share**EXPONENT)
+        return costs.of_fit(share) / costs.of_fit(1.0)
+
     def without_small(self, subsets: Subsets) -> Ladder:
         """Return a ladder without samples that lack a class or a whole group."""
         ladder = super().without_small(subsets)

@@ -20,10 +20,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history, models
+from skbayes.multi_stage.fidelity import MultiFidelity
 from skbayes.search import running
 from skbayes.space import Choice
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
-from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import names_with, registry
 from skbayes.trial.aspects.kept_fits import KeptFits
 from skbayes.trial.records import Fidelity

@@ -14,18 +14,19 @@ from joblib import effective_n_jobs
 
 from skbayes import compat
 from skbayes.defaults.catalog import n_samples_of
-from skbayes.optimizer.optimizer import Optimizer
-from skbayes.results.frame import FrameAttribute
-from skbayes.results.scores import compared, stage_correlation
-from skbayes.results.warm_start import promising
-from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.ladder import (
+from skbayes.multi_stage.fidelity import MultiFidelity
+from skbayes.multi_stage.ladder import (
     TimedLadder,
     best_of,
     chosen_sizes,
     last_search,
     n_models,
 )
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.results.frame import FrameAttribute
+from skbayes.results.scores import compared, stage_correlation
+from skbayes.results.warm_start import promising
+from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.parameters import (
     COUNT,
     AnySurrogate,
@@ -42,7 +43,6 @@ from skbayes.search.plan import share_of_splits
 from skbayes.search.running import Outcome
 from skbayes.space.candidates import Candidates
 from skbayes.space.lists import same
-from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import Fidelity, History, Trial

@@ -2,8 +2,8 @@ import copy
 
 import numpy as np
 
+from skbayes.multi_stage.fidelity import MultiFidelity
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.fidelity import MultiFidelity
 
 RNG = np.random.default_rng(0)
 EARLIER = RNG.random((12, 2))

@@ -1,0 +1,1 @@
+"""Search on samples of the rows, and then on all of them."""
