@@ -113,3 +113,7 @@ class Module(pytest.Module):
 
 def pytest_pycollect_makemodule(module_path, parent):
     return Module.from_parent(parent, path=module_path)
+
+
+# After the environment is set, because it imports NumPy.
+from search_fixtures import fake_clock, fits_here, no_trials, svc_fits  # noqa: E402, F401
