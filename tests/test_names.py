@@ -79,63 +79,6 @@ def test_module_docstrings_begin_with_a_noun_phrase(trees):
     assert not {n: doc for n, doc in docs.items() if doc.split()[0] in QUESTIONS}
 
 
-def _imported(node, modules):
-    """Yield the imports below a node, also in functions, except for type hints."""
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-        return
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module is not None:
-        for alias in node.names:
-            name = f"{node.module}.{alias.name}"
-            yield name if name in modules else node.module
-    for child in ast.iter_child_nodes(node):
-        yield from _imported(child, modules)
-
-
-@pytest.fixture(scope="module")
-def imports(trees):
-    """Return the modules of the package that each module imports."""
-    # The names in the package itself are imported when they are used.
-    trees = {name: tree for name, tree in trees.items() if name != "skbayes"}
-    return {
-        name: trees.keys() & set(_imported(tree, trees)) - {name}
-        for name, tree in trees.items()
-    }
-
-
-# The core, as docs/contributing.rst lists it: each imports only from those before it.
-CORE = ["compat", "utils", "space", "surrogates", "acquisition", "optimizer"] + [
-    "trial",
-    "loop",
-    "results",
-    "search",
-]
-# Folders that work without the others of the list, and without the readers.
-SEPARATE = ["multi_stage", "hypertune", "text", "tradeoff", "pareto", "options"]
-READERS = ["inspection", "tracking", "integration", "benchmark"]
-
-
-def test_the_core_imports_nothing_else(imports):
-    for name, found in imports.items():
-        room = name.split(".")[1]
-        if room in CORE:
-            allowed = {"compat", *CORE[: max(1, CORE.index(room)) + 1]}
-            assert {one.split(".")[1] for one in found} <= allowed, name
-
-
-def test_options_and_searches_do_not_import_one_another(imports):
-    def folder(name):
-        parts = name.split(".")
-        return ".".join(parts[1:3] if parts[1] == "options" else parts[1:2])
-
-    for name, found in imports.items():
-        if name.split(".")[1] in SEPARATE:
-            others = {folder(one) for one in found} - {folder(name)}
-            wrong = {one for one in others if one.split(".")[0] in SEPARATE + READERS}
-            assert not wrong, name
-
-
 # Words of four capitals and more that docstrings may hold: names and abbreviations.
 ABBREVIATIONS = {"ANOVA", "BFGS", "BLEU", "EHVI", "EMNLP", "HTML", "ICML", "JSON"}
 ABBREVIATIONS |= {"LIBLINEAR", "TACL", "WCAG"}

@@ -23,23 +23,30 @@ class Entry(NamedTuple):
     @property
     def surrogate(self) -> type[Surrogate]:
         """Class, whose module is imported on first use."""
-        kind: type[Surrogate] = load(f"skbayes.surrogates.{self.path}")
+        kind: type[Surrogate] = load(self.path)
         return kind
 
 
 #: Surrogates by their names in the API.
 registry: dict[str, Entry] = {
-    "gp": Entry("gp.warped:WarpedGaussianProcess", if_enumerated="gp-additive"),
-    "gp-matern32": Entry("gp.gp:GaussianProcess", {"kernel": "matern32"}),
-    "gp-matern52": Entry("gp.gp:GaussianProcess", {"kernel": "matern52"}),
-    "gp-rbf": Entry("gp.gp:GaussianProcess", {"kernel": "rbf"}),
-    "gp-additive": Entry("gp.additive:AdditiveGaussianProcess"),
-    "gp-warped": Entry("gp.warped:WarpedGaussianProcess"),
-    "graph": Entry("graph:GraphField"),
-    "trees": Entry("trees:TreeEnsemble"),
-    "random": Entry("random_search:RandomSampler"),
-    "sobol": Entry("random_search:SobolSampler"),
-    "tpe": Entry("parzen:ParzenEstimator"),
+    "gp": Entry(
+        "skbayes.surrogates.gp.warped:WarpedGaussianProcess",
+        if_enumerated="gp-additive",
+    ),
+    "gp-matern32": Entry(
+        "skbayes.surrogates.gp.gp:GaussianProcess", {"kernel": "matern32"}
+    ),
+    "gp-matern52": Entry(
+        "skbayes.surrogates.gp.gp:GaussianProcess", {"kernel": "matern52"}
+    ),
+    "gp-rbf": Entry("skbayes.surrogates.gp.gp:GaussianProcess", {"kernel": "rbf"}),
+    "gp-additive": Entry("skbayes.surrogates.gp.additive:AdditiveGaussianProcess"),
+    "gp-warped": Entry("skbayes.surrogates.gp.warped:WarpedGaussianProcess"),
+    "graph": Entry("skbayes.surrogates.graph:GraphField"),
+    "trees": Entry("skbayes.surrogates.trees:TreeEnsemble"),
+    "random": Entry("skbayes.surrogates.random_search:RandomSampler"),
+    "sobol": Entry("skbayes.surrogates.random_search:SobolSampler"),
+    "tpe": Entry("skbayes.surrogates.parzen:ParzenEstimator"),
 }
 
 

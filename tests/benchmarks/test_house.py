@@ -18,14 +18,37 @@ RULES = {
         },
         ["circle of imports: skbayes.space.a - skbayes.space.b"],
     ),
-    "circle of rooms": (
+    "circle of types": (
         {
-            "space/a.py": "import skbayes.loop.c",
-            "space/b.py": "",
-            "loop/c.py": "import skbayes.space.b",
-            "loop/__init__.py": "import skbayes.space.a",
+            "space/a.py": "if TYPE_CHECKING:\n    import skbayes.space.b",
+            "space/b.py": "import skbayes.space.a",
         },
-        ["circle of imports: skbayes.loop - skbayes.space"],
+        ["circle of imports: skbayes.space.a - skbayes.space.b"],
+    ),
+    "forbidden": (
+        {
+            "space/a.py": "def f():\n    import skbayes.trial.b",
+            "trial/b.py": "from skbayes.options.limits import c",
+            "options/limits/c.py": "import skbayes.options.journal.d, skbayes.trial.b",
+            "options/journal/d.py": "import skbayes.space.a, skbayes.inspection.e",
+            "inspection/e.py": "import skbayes.trial.b",
+        },
+        [
+            "circle of imports: skbayes.inspection.e - skbayes.options.journal.d - "
+            "skbayes.options.limits.c - skbayes.space.a - skbayes.trial.b",
+            "forbidden import: skbayes.options.journal.d of skbayes.inspection.e",
+            "forbidden import: skbayes.options.limits.c of skbayes.options.journal.d",
+            "forbidden import: skbayes.space.a of skbayes.trial.b",
+            "forbidden import: skbayes.trial.b of skbayes.options.limits.c",
+        ],
+    ),
+    "closure": (
+        {
+            "search/bayes.py": "import skbayes.search.a\ndef f():\n    import d",
+            "search/a.py": "if TYPE_CHECKING:\n    import skbayes.utils.c",
+            "utils/c.py": "",
+        },
+        ["skbayes.search.bayes imports more than 3 modules: 4"],
     ),
     "loose": (
         {"a.py": "", "space/b.py": "", "compat/__init__.py": "import skbayes.a"},
@@ -49,6 +72,7 @@ RULES = {
 @pytest.mark.parametrize(("files", "expected"), RULES.values(), ids=RULES)
 def test_rules_are_checked(tmp_path, files, expected, monkeypatch):
     monkeypatch.setitem(house.BUDGETS, "skbayes", 5)
+    monkeypatch.setitem(house.CLOSURE, "modules", 3)
     for name, text in {"__init__.py": "", **files}.items():
         path = tmp_path / "skbayes" / name
         path.parent.mkdir(exist_ok=True, parents=True)
