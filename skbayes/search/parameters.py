@@ -26,6 +26,9 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.space import Space
 from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
+from skbayes.trial.aspect import is_given
+from skbayes.trial.option_table import COUNT
+from skbayes.trial.option_table import parameters as option_parameters
 from skbayes.trial.records import History
 from skbayes.utils.did_you_mean import NameHints, name_elsewhere
 from skbayes.utils.pickled_version import PickledVersion
@@ -121,15 +124,26 @@ TradeoffSurrogate = _Model | tuple[_Model, Literal["ei-tradeoff", "paper"]]
 
 # -- accepted values, in scikit-learn's format ----------------------------------------
 
-COUNT = compat.Interval(Integral, 1, None, closed="left")
 FROM_0 = compat.Interval(Integral, 0, None, closed="left")
-POSITIVE = compat.Interval(Real, 0, None, closed="neither")
 
 # Surrogates by name, and user-defined ones.
 ANY_SURROGATE = [
     compat.StrOptions(set(registry)),
     compat.HasMethods(["fit", "predict", "condition"]),
 ]
+
+
+class _Off(compat.HasMethods):
+    """Value of a parameter whose option is not in the table of the options."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not is_given(val)
+
+    def __str__(self) -> str:
+        return "None or False"
 
 
 class _WithAcquisition(compat.HasMethods):
@@ -280,7 +294,6 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         # `fit` checks some parameters with more detailed messages.
         "search_spaces": "no_validation",
         "n_iter": [COUNT, None],
-        "timeout": [POSITIVE, str, None],
         "surrogate": ANY_SURROGATE,
         "initial_points": [
             compat.StrOptions({"default"}),
@@ -294,11 +307,12 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         "stopper": "no_validation",
         "warm_start_from": "no_validation",
         "journal": [str, PathLike, None],
-        "early_stopping": [COUNT, compat.StrOptions({"auto"}), None],
-        "constraints": [callable, Mapping, list, tuple, None],
-        "return_folds": ["boolean", str, list, tuple],
-        "pruning": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
-        "trial_limits": [Mapping, None],
+        **dict.fromkeys(
+            ("timeout", "trial_limits", "early_stopping", "constraints")
+            + ("return_folds", "pruning"),
+            [_Off()],
+        ),
+        **option_parameters(),
     }
 
     # Parameters that do not change the trials, so that the identity of a journal does

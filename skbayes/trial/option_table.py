@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from skbayes import compat
 from skbayes.trial.aspect import Aspect, is_given
 from skbayes.utils.late import load
 
@@ -16,15 +19,20 @@ if TYPE_CHECKING:
     from skbayes.trial.plan import Plan
 
 
+COUNT = compat.Interval(Integral, 1, None, closed="left")
+POSITIVE = compat.Interval(Real, 0, None, closed="neither")
+
+
 @dataclass(frozen=True)
 class Option:
     """Aspect of an option, "module:class", with what turns it on.
 
-    One of the `parameters` is neither None nor False, or the plan has a `feature`.
+    One of the `parameters` is neither None nor False, or the plan has a `feature`. The
+    values that the parameters accept are in scikit-learn's format.
     """
 
     aspect: str
-    parameters: tuple[str, ...] = ()
+    parameters: Mapping[str, list[Any]] = MappingProxyType({})
     feature: Callable[[Plan], bool] = lambda plan: False
 
     def is_requested(self, settings: Mapping[str, Any]) -> bool:
@@ -42,19 +50,34 @@ OPTIONS = (
         "skbayes.trial.aspects.shared_steps:SharedSteps",
         feature=lambda plan: "shared_steps" in plan.notes,
     ),
-    Option("skbayes.trial.aspects.early_stopping:EarlyStopping", ("early_stopping",)),
+    Option(
+        "skbayes.trial.aspects.early_stopping:EarlyStopping",
+        {"early_stopping": [COUNT, compat.StrOptions({"auto"}), None]},
+    ),
     Option(
         "skbayes.trial.aspects.costs:Costs",
         feature=lambda plan: bool(plan.objective.measures),
     ),
-    Option("skbayes.trial.aspects.constraints:OutcomeConstraints", ("constraints",)),
-    Option("skbayes.trial.aspects.kept_fits:KeptFits", ("return_folds",)),
+    Option(
+        "skbayes.trial.aspects.constraints:OutcomeConstraints",
+        {"constraints": [callable, Mapping, list, tuple, None]},
+    ),
+    Option(
+        "skbayes.trial.aspects.kept_fits:KeptFits",
+        {"return_folds": ["boolean", str, list, tuple]},
+    ),
     Option(
         "skbayes.trial.aspects.predictions:Predictions",
         feature=lambda plan: plan.refit.rule == "ensemble",
     ),
-    Option("skbayes.trial.aspects.pruning:Pruning", ("pruning",)),
-    Option("skbayes.trial.aspects.limits:Limits", ("timeout", "trial_limits")),
+    Option(
+        "skbayes.trial.aspects.pruning:Pruning",
+        {"pruning": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")]},
+    ),
+    Option(
+        "skbayes.trial.aspects.limits:Limits",
+        {"timeout": [POSITIVE, str, None], "trial_limits": [Mapping, None]},
+    ),
     Option(
         "skbayes.options.callbacks.aspect:Callbacks",
         feature=lambda plan: plan.is_observed,
@@ -75,3 +98,8 @@ def aspects_of(plan: Plan) -> list[Aspect]:
 def requested(settings: Mapping[str, Any]) -> list[type[Aspect]]:
     """Return the aspects whose parameters are set."""
     return [option.kind() for option in OPTIONS if option.is_requested(settings)]
+
+
+def parameters() -> dict[str, list[Any]]:
+    """Return the values that the parameters of the options accept, by name."""
+    return {k: v for option in OPTIONS for k, v in option.parameters.items()}
