@@ -14,8 +14,8 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.space.dimensions import FloatArray
+from skbayes.trial.learning_curves import Guide
 from skbayes.trial.measure import COSTS, Measure, parse_measurement
-from skbayes.trial.objectives import Guide
 from skbayes.trial.records import Trial, TrialState
 from skbayes.utils.ranking import is_nondominated
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skbayes.trial.objectives import Guide
 from skbayes.trial.records import FoldResult, Trial
 
 if TYPE_CHECKING:
@@ -32,6 +31,21 @@ EVERY_ROUND = 10
 MIN_PATIENCE = 50
 PATIENCE_OF_CAP = 1 / 3
 PATIENCE_OF_BEST = 1 / 2
+
+
+@dataclass(frozen=True)
+class Guide:
+    """Metric whose curves choose the number of rounds; None if there is only one."""
+
+    metric: str | None = None
+    sign: float = 1.0
+
+    def curve(self, curves: Mapping[str, Sequence[float]]) -> FloatArray | None:
+        """Return the curve of the metric, of which higher values are better."""
+        name = next(iter(curves)) if len(curves) == 1 else self.metric
+        if name is None or name not in curves:
+            return None
+        return self.sign * np.array(curves[name], dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=64)

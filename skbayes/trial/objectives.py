@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-import numpy as np
 from sklearn.metrics import get_scorer_names
 
 from skbayes import compat
-from skbayes.space.dimensions import FloatArray
+from skbayes.trial.learning_curves import Guide
 from skbayes.trial.measure import Measure
 from skbayes.trial.options import refit_choice
 from skbayes.trial.records import Trial
 from skbayes.utils.ranking import best_first
-
-if TYPE_CHECKING:
-    pass
-
-
-@dataclass(frozen=True)
-class Guide:
-    """Metric whose curves choose the number of rounds; None if there is only one."""
-
-    metric: str | None = None
-    sign: float = 1.0
-
-    def curve(self, curves: Mapping[str, Sequence[float]]) -> FloatArray | None:
-        """Return the curve of the metric, of which higher values are better."""
-        name = next(iter(curves)) if len(curves) == 1 else self.metric
-        if name is None or name not in curves:
-            return None
-        return self.sign * np.array(curves[name], dtype=np.float64)
 
 
 class Objective(Protocol):

@@ -6,9 +6,8 @@ The rows are in the order in which the hooks of their aspects are called.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from skbayes import compat
@@ -32,7 +31,7 @@ class Option:
     """
 
     aspect: str
-    parameters: Mapping[str, list[Any]] = MappingProxyType({})
+    parameters: Mapping[str, list[Any]] = field(default_factory=dict)
     feature: Callable[[Plan], bool] = lambda plan: False
 
     def is_requested(self, settings: Mapping[str, Any]) -> bool:

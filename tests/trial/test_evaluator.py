@@ -25,8 +25,8 @@ from skbayes.trial.evaluator import (
     make_job,
 )
 from skbayes.trial.fold import Job
+from skbayes.trial.learning_curves import Guide
 from skbayes.trial.limits import FitLimits
-from skbayes.trial.objectives import Guide
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import FoldResult, Trial
 

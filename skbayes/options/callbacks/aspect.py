@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skbayes.options.callbacks.tasks import EvaluationTask
+from skbayes.options.callbacks.tasks import EvaluationTask, TaskTree
 from skbayes.trial.aspect import Aspect, FoldAspect
 from skbayes.trial.fold import FoldCall, Results
 from skbayes.trial.records import FoldResult, Trial
@@ -56,8 +56,9 @@ class Callbacks(Aspect):
         return self._tasks(evaluation)[index]
 
     def _tasks(self, evaluation: Evaluation) -> list[EvaluationTask]:
-        n_splits = len(self.plan.splits)
-        return self.plan.tasks.fits_of_trial(evaluation.number, n_splits)
+        tasks = self.plan.tasks
+        assert isinstance(tasks, TaskTree)
+        return tasks.fits_of_trial(evaluation.number, len(self.plan.splits))
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Note whether a callback ends the search."""
