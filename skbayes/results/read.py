@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes.journal.journal import Content
 from skbayes.journal.json_space import adapt_record, readable
+from skbayes.pareto.objective import Objectives
 from skbayes.results.record import SearchRecord, Source, make_record
 from skbayes.results.scores import metrics_of
 from skbayes.space import Space
-from skbayes.pareto.objective import Objectives
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial, TrialState
 from skbayes.utils.did_you_mean import naming
 from skbayes.utils.optuna_study import results_of_study, study_of
