@@ -27,14 +27,7 @@ PRIORS_HEADER = ["Class", "Data sets", "Hyper-parameters with a density"]
 FACTS = DataFacts(n_rows=1000, n_features=20, n_classes=2, imbalanced=True)
 
 # Modules of classes that their package does not export at the top.
-HOMES = {
-    "skbayes": ["skbayes.text"],
-    "imblearn": [
-        "imblearn.over_sampling",
-        "imblearn.under_sampling",
-        "imblearn.combine",
-    ],
-}
+HOMES = {"skbayes": "skbayes.text"}
 
 
 def known_classes() -> dict[str, list[list[str]]]:
@@ -92,12 +85,8 @@ def _own(entry: KnownClass) -> dict[str, Any]:
         kind = dict(all_estimators()).get(entry.name)
     else:
         try:
-            homes = HOMES.get(entry.package, [entry.package])
-            found = [
-                getattr(importlib.import_module(home), entry.name, None)
-                for home in homes
-            ]
-            kind = next((one for one in found if one is not None), None)
+            module = importlib.import_module(HOMES.get(entry.package, entry.package))
+            kind = getattr(module, entry.name, None)
         except ImportError:
             kind = None
     if kind is None:

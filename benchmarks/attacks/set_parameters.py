@@ -239,14 +239,10 @@ def make(package: str, name: str) -> Any:
     """Return an estimator of a class of the catalog, or None in other releases."""
     known = dict(all_estimators())
     kind = known.get(name) if package == "sklearn" else None
-    modules = {
-        "skbayes": ["skbayes.text"],
-        "imblearn": [f"imblearn.{m}sampling" for m in ("over_", "under_")],
-    }
-    modules["imblearn"] += ["imblearn.combine", "imblearn"]
-    for module in modules.get(package, [package]) if package != "sklearn" else []:
+    if package != "sklearn":
         with contextlib.suppress(ImportError):
-            kind = kind or getattr(importlib.import_module(module), name, None)
+            module = "skbayes.text" if package == "skbayes" else package
+            kind = getattr(importlib.import_module(module), name, None)
     if kind is None:
         return None
     inner = known["DecisionTreeClassifier" if "ase" in name else "LogisticRegression"]()
@@ -254,10 +250,8 @@ def make(package: str, name: str) -> Any:
         inner = known["Ridge"]()
     named = name.startswith(("Voting", "Stacking", "Pipeline", "FeatureUnion"))
     try:
-        return kind(**{"categorical_features": [0]} if name == "SMOTENC" else {})
+        return kind()
     except TypeError:
-        if name == "SelfTrainingClassifier":
-            return kind(inner)
         if name == "FeatureUnion":
             inner = known["PCA"]()
         if name == "ColumnTransformer":
@@ -297,9 +291,6 @@ def data_sets(name: str) -> Iterator[tuple[Any, Any]]:
 
 def output(model: Any, X: Any, y: Any) -> Any:
     """Return what a fitted model predicts."""
-    if hasattr(model, "fit_resample"):
-        found = model.fit_resample(X, y)
-        return np.c_[np.asarray(found[0]), found[1]]
     model.fit(X, y)
     if isinstance(X, np.ndarray) and X.ndim == 2 and not isinstance(X[0, 0], str):
         X = X + np.tile([0.05, -0.1], X.shape[1])[: X.shape[1]] * (X % 1 != 0)
@@ -308,8 +299,7 @@ def output(model: Any, X: Any, y: Any) -> Any:
             found = getattr(model, method)(X)
             break
     else:
-        found = model.score_samples(X) if hasattr(model, "score_samples") else None
-        found = model.labels_ if found is None else found
+        found = model.score_samples(X)
     if isinstance(found, list):
         found = np.hstack(found)
     if sparse.issparse(found):

@@ -64,8 +64,6 @@ class DataFacts:
     imbalanced: bool = False
     # Largest `nu` that is feasible in support vector machines for all pairs of classes.
     max_nu: float = 0.5
-    # Whether a sampler has changed the class sizes.
-    resampled: bool = False
     # Standard deviation of a numeric target, rounded to a power of ten.
     y_scale: float = 1.0
     has_missing: bool = True

@@ -12,7 +12,7 @@ from skbayes.defaults import learners, transformers, trees  # noqa: F401
 from skbayes.defaults.catalog import DataFacts, Notation
 from skbayes.defaults.conflicts import names_in
 from skbayes.defaults.names import names_of
-from skbayes.defaults.parts import Part, is_k_means, parts_of, renamed, space_of
+from skbayes.defaults.parts import Part, parts_of, renamed, space_of
 from skbayes.space.lists import Ordinal, option_key
 from skbayes.space.notation import Choice, pairs_of, parse_spaces, with_sub_spaces
 
@@ -304,8 +304,6 @@ def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
     space.facts = facts
     if space:
         return space
-    if message := reason_not_tuned(parts):
-        raise ValueError(message)
     unknown = [part for part in parts if part.known is None]
     labels = ", ".join(map(_label, unknown or parts)) or "the estimator"
     reason, example = f"{labels} has no parameters to tune", ""
@@ -344,24 +342,14 @@ def _label(part: Part) -> str:
 
 
 def reason_not_tuned(parts: list[Part]) -> str:
-    """Return why some parameters are not tuned without `scoring`, or ""."""
-    last = [part for part in parts if part.facts.own_score][-1:]
-    name = type(last[0].estimator).__name__ if last else ""
-    reasons = []
-    if last and is_k_means(last[0].estimator):
-        reasons.append(
-            f"'{last[0].prefix}n_clusters' is not tuned, because {name}.score, the "
-            "negative inertia, increases with the number of clusters"
-        )
-    if fixed := ", ".join(repr(part.prefix[:-2]) for part in parts if part.fixed):
-        reasons.append(
-            f"the steps before {name} ({fixed}) are not tuned, because {name}.score "
-            "depends on the scale and the number of the columns"
-        )
-    if not reasons:
+    """Return why some steps are not tuned without `scoring`, or ""."""
+    fixed = ", ".join(repr(part.prefix[:-2]) for part in parts if part.fixed)
+    if not fixed:
         return ""
+    last = [part.estimator for part in parts if part.facts.own_score][-1]
+    name = type(last).__name__
     return (
-        f"search_spaces='auto': {'; '.join(reasons)}. To tune them, set scoring, such "
-        "as a function of (estimator, X, y) that returns silhouette_score of "
-        "sklearn.metrics."
+        f"search_spaces='auto': the steps before {name} ({fixed}) are not tuned, "
+        f"because {name}.score depends on the scale and the number of the columns. To "
+        "tune them, set scoring."
     )

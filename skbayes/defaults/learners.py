@@ -300,11 +300,6 @@ def nu_svr(params: Params, facts: DataFacts) -> Notation:
     return {"nu": (0.05, 1.0), **kernel(params, facts, facts.y_scale, regression=True)}
 
 
-@known("OneClassSVM")
-def one_class_svm(params: Params, facts: DataFacts) -> Notation:
-    return {"nu": (0.01, 0.5), **kernel(params, facts)}
-
-
 register(
     "LinearSVR",
     C=(1e-4, 1e3, LOG),
@@ -329,29 +324,6 @@ def kernel_ridge(params: Params, facts: DataFacts) -> Notation:
     return {**space, "kernel": Choice(options)}
 
 
-# -- Gaussian processes ---------------------------------------------------------------
-
-
-def _kernels(params: Params, facts: DataFacts) -> list[Any]:
-    """Return kernels whose parameters are fitted."""
-    # Imported here, because importing them takes long.
-    from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
-
-    kinds = [RBF(), Matern(nu=1.5), Matern(nu=2.5), RationalQuadratic()]
-    return [None, *(1.0 * kind for kind in kinds)]
-
-
-OWN_KERNEL = Conflict("kernel", "kernel")
-register(
-    "GaussianProcessRegressor",
-    kernel=_kernels,
-    alpha=(1e-10, 1.0, LOG),
-    normalize_y=[False, True],
-    conflicts=[OWN_KERNEL],
-)
-register("GaussianProcessClassifier", kernel=_kernels, conflicts=[OWN_KERNEL])
-
-
 # -- neighbors ------------------------------------------------------------------------
 
 
@@ -374,16 +346,6 @@ register(
     radius=_radius,
     **DISTANCES,
 )
-
-
-def _graph(params: Params, facts: DataFacts) -> Choice:
-    neighbors = {"n_neighbors": NEIGHBORS(params, facts)[:2]}
-    return Choice({"rbf": {"gamma": (0.01, 100.0, LOG)}, "knn": neighbors})
-
-
-OWN_GRAPH = Conflict("kernel alpha", {"kernel": callable})
-register("LabelPropagation", kernel=_graph, conflicts=[OWN_GRAPH])
-register("LabelSpreading", kernel=_graph, alpha=(0.01, 0.99), conflicts=[OWN_GRAPH])
 
 
 # -- naive Bayes and discriminant analysis --------------------------------------------
@@ -426,13 +388,6 @@ def voting(params: Params, facts: DataFacts) -> Notation:
     # Users who chose "soft" may need its probabilities.
     tuned = params["voting"] == "hard" and probable
     return {"voting": ["hard", "soft"] if tuned else None}
-
-
-register(
-    "SelfTrainingClassifier",
-    threshold=(0.5, 0.99),
-    conflicts=[Conflict("threshold", "criterion")],
-)
 
 
 @known("FixedThresholdClassifier")

@@ -49,7 +49,7 @@ SELECT_COLUMNS = (
 )
 
 # Parameters that are the number of columns of the output.
-COUNTS = ("n_components", "k", "n_clusters", "n_features_to_select")
+COUNTS = ("n_components", "k", "n_features_to_select")
 
 # Transformers with such a parameter that keep the scale of the columns.
 KEEP_SCALE = ("IncrementalPCA", "PCA", "RFE", "SelectKBest", "TruncatedSVD")
@@ -244,12 +244,6 @@ def _members(
             facts = _facts_after(member, facts)
 
 
-def is_k_means(estimator: Any) -> bool:
-    """Return whether the own score of an estimator is the negative inertia."""
-    entry = find(estimator)
-    return entry is not None and entry.name.endswith("KMeans")
-
-
 def ignores_scale(estimator: Any) -> bool:
     """Return whether an estimator is a tree or an ensemble of trees."""
     entry = find(estimator)
@@ -272,7 +266,7 @@ def _facts_after(transformer: Any, facts: DataFacts) -> DataFacts:
         n_rows = facts.n_rows
         if name in UNDER_SAMPLERS and n_rows is not None:
             n_rows = min(n_rows, (facts.n_classes or 1) * (facts.smallest_class or 1))
-        return dataclasses.replace(facts, n_rows=n_rows, resampled=True)
+        return dataclasses.replace(facts, n_rows=n_rows)
     if name in IMPUTERS:
         facts = dataclasses.replace(facts, has_missing=False)
     if name not in IMPUTERS + ADD_COLUMNS + SELECT_COLUMNS + KEEP_SCALE:

@@ -1,9 +1,7 @@
-"""Search spaces of transformers, decompositions, vectorizers, clusterers, samplers."""
+"""Search spaces of transformers, decompositions and vectorizers."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +10,6 @@ from skbayes.defaults.catalog import (
     NEIGHBORS,
     Conflict,
     DataFacts,
-    Fallback,
     Notation,
     Params,
     UpTo,
@@ -40,22 +37,10 @@ register(
     *("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"),
     *("PowerTransformer", "QuantileTransformer"),
 )
-register(
-    *("CondensedNearestNeighbour", "OneSidedSelection", "TomekLinks"),
-    "FunctionSampler",
-    package="imblearn",
-)
 register("TargetEncoder", smooth=Ordinal([0.1, 1.0, 10.0, "auto", 100.0, 1000.0]))
 register("SelectFpr", "SelectFdr", "SelectFwe", alpha=(1e-3, 0.5, LOG))
 register("Normalizer", norm=["l1", "l2", "max"])
 register("VarianceThreshold", threshold=Ordinal([0.0, 1e-4, 1e-3, 0.01], scale="rank"))
-register("AffinityPropagation", damping=(0.5, 0.99))
-register(
-    "BernoulliRBM",
-    n_components=(16, 512, LOG),
-    learning_rate=(1e-3, 0.5, LOG),
-    n_iter=(5, 50, LOG),
-)
 
 
 # -- imputers and encoders ------------------------------------------------------------
@@ -207,7 +192,6 @@ register(
     n_components=partial(components, high=100),
     conflicts=[Conflict("n_components", {"whiten": (False,)})],
 )
-register("NeighborhoodComponentsAnalysis", n_components=partial(components, high=50))
 register(
     *("NMF", "MiniBatchNMF"),
     n_components=partial(components, high=100),
@@ -223,29 +207,13 @@ register(
 )
 
 
-def _columns(
-    name: str, high: int, params: Params, facts: DataFacts, unknown: int = 20
-) -> Any:
-    """Return the numbers of columns of an output, of at least one."""
-    most = _up_to(high, facts, unknown)
-    if params.get("algorithm") == "arpack":
-        most = max(1, most - 1)
-    return fitting(params[name], (min(2, most), most, LOG), facts)
-
-
-register(
-    "TruncatedSVD",
-    # Many features are unknown after a vectorizer.
-    n_components=lambda params, facts: (
-        (2, at_most(200, facts.n_rows), LOG)
-        if facts.fewest_features is None
-        else _columns("n_components", 200, params, facts)
-    ),
-)
-register(
-    "FeatureAgglomeration",
-    n_clusters=lambda params, facts: _columns("n_clusters", 200, params, facts, 3),
-)
+@known("TruncatedSVD")
+def truncated_svd(params: Params, facts: DataFacts) -> Notation:
+    if facts.fewest_features is None:  # many features, after a vectorizer
+        return {"n_components": (2, at_most(200, facts.n_rows), LOG)}
+    most = max(1, _up_to(200, facts) - (params["algorithm"] == "arpack"))
+    bounds = (min(2, most), most, LOG)
+    return {"n_components": fitting(params["n_components"], bounds, facts)}
 
 
 @known("KernelPCA", conflicts=[Conflict("kernel", "degree coef0")])
@@ -259,38 +227,6 @@ def kernel_principal_components(params: Params, facts: DataFacts) -> Notation:
     if params["kernel"] in ("poly", "sigmoid"):
         kernels[params["kernel"]] = width
     return {**space, "kernel": Choice(kernels)}
-
-
-@known("GaussianRandomProjection", "SparseRandomProjection")
-def random_projection(params: Params, facts: DataFacts) -> Notation:
-    most = _up_to(500, facts)
-    bounds = (min(2, most), most, LOG)
-    if params["n_components"] != "auto":
-        return {"n_components": bounds}
-    if facts.fewest_features is None or facts.n_rows is None:
-        return {}
-    # With few columns, the number that follows from eps exceeds them.
-    eps = params["eps"]
-    least = 4.0 * math.log(facts.n_rows) / (eps**2 / 2 - eps**3 / 3)
-    return {"n_components": Fallback(bounds)} if least > facts.fewest_features else {}
-
-
-MANIFOLD: Notation = {
-    "n_neighbors": UpTo(2, 50, 0.5),
-    "n_components": partial(components, high=50),
-}
-register(
-    "Isomap", **MANIFOLD, conflicts=[Conflict("n_neighbors n_components", "radius")]
-)
-register(
-    "LocallyLinearEmbedding",
-    **MANIFOLD,
-    # These methods need more neighbors than a function of the number of components.
-    conflicts=[
-        Conflict("n_components", {"method": ("hessian", "modified", "ltsa")}),
-        Conflict("n_neighbors", {"method": ("hessian",)}),
-    ],
-)
 
 
 # -- texts ----------------------------------------------------------------------------
@@ -354,144 +290,3 @@ register(
     alternate_sign=[True, False],
     conflicts=[Conflict("binary alternate_sign", "alternate_sign")],
 )
-
-
-# -- clusters and densities -----------------------------------------------------------
-
-CLUSTERS = UpTo(2, 20, 0.2, scale=())
-
-register(
-    *("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
-    # The inertia, which is the estimator's own score, decreases with the number of
-    # clusters.
-    n_clusters=lambda params, facts: (
-        None if facts.own_score else CLUSTERS(params, facts)
-    ),
-    init=["k-means++", "random"],
-    conflicts=[
-        Conflict("n_clusters", {"init": is_array}),
-        Conflict("init", {"init": lambda start: not isinstance(start, str)}),
-    ],
-)
-register(
-    "AgglomerativeClustering",
-    n_clusters=CLUSTERS,
-    linkage=["ward", "complete", "average", "single"],
-    conflicts=[
-        Conflict("linkage", "metric"),
-        Conflict("linkage", {"n_clusters": (None,)}),
-    ],
-)
-
-
-@known("SpectralClustering")
-def spectral_clustering(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"n_clusters": CLUSTERS(params, facts)}
-    if params["affinity"] in ("rbf", "nearest_neighbors"):
-        near = {"n_neighbors": UpTo(2, 50, 0.5)(params, facts)}
-        wide = {"gamma": gamma(facts, params["gamma"])}
-        space["affinity"] = Choice({"rbf": wide, "nearest_neighbors": near})
-    return space
-
-
-register("Birch", threshold=(0.05, 2.0, LOG), n_clusters=CLUSTERS)
-
-
-def _radius(params: Params, facts: DataFacts) -> tuple[float, float, str]:
-    unit = round((facts.n_features or 1) ** 0.5, 3)
-    return (0.05 * unit, 2.0 * unit, LOG)
-
-
-register("DBSCAN", eps=_radius, min_samples=UpTo(2, 50, 0.2))
-register(
-    "HDBSCAN",
-    min_cluster_size=UpTo(2, 100, 0.2, least=3),
-    min_samples=lambda params, facts: Ordinal(
-        [*counts(1, at_most(100, facts.n_rows, 0.2)), None]
-    ),
-)
-register(
-    "OPTICS",
-    min_samples=UpTo(2, 50, 0.2),
-    xi=(0.01, 0.3, LOG),
-    conflicts=[
-        Conflict("xi", "cluster_method"),
-        Conflict("xi", {"min_samples": lambda share: isinstance(share, float)}),
-    ],
-)
-register(
-    *("GaussianMixture", "BayesianGaussianMixture"),
-    n_components=UpTo(1, 20, 0.1, scale=()),
-    covariance_type=["full", "tied", "diag", "spherical"],
-    reg_covar=(1e-8, 0.1, LOG),
-    conflicts=[
-        Conflict("n_components", "weights_init means_init precisions_init"),
-        Conflict("covariance_type", "precisions_init covariance_prior"),
-    ],
-)
-register(
-    "KernelDensity",
-    kernel=["gaussian", "tophat", "epanechnikov", "exponential"],
-    bandwidth=(0.01, 10.0, LOG),
-)
-
-
-# -- samplers of imbalanced-learn ------------------------------------------------------
-
-# Ratios of the number of rows of the smaller class to the number of the larger one. A
-# ratio must exceed the ratio of the data by a margin, because the ratios of folds
-# differ.
-RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7)
-MARGIN = 1.2
-
-
-def _ratios(params: Params, facts: DataFacts) -> Ordinal | None:
-    """Return the ratios of two classes that sampling can reach."""
-    own_ratio = params["sampling_strategy"] not in ("auto", None)
-    if facts.n_classes != 2 or facts.resampled or own_ratio:
-        return None
-    ratio = facts.max_nu / (2.0 - facts.max_nu)
-    reached = [target for target in RATIOS if target >= MARGIN * ratio]
-    return Ordinal([*reached, "auto"]) if reached else None
-
-
-@dataclass(frozen=True)
-class _Within:
-    """Numbers of neighbors within the smallest class."""
-
-    name: str
-    high: int
-
-    def __call__(self, params: Params, facts: DataFacts) -> Any:
-        own, most = params[self.name], self.high
-        if facts.smallest_class is not None:
-            most = facts.smallest_class - 1
-        if not isinstance(own, int | None) or most < 1:
-            return None
-        bounds = (1, min(self.high, most), LOG)
-        return Fallback(bounds) if (own or 1) > most else bounds
-
-
-sampler = partial(register, package="imblearn")
-RATIO: Notation = {"sampling_strategy": _ratios}
-SMOTE = {**RATIO, "k_neighbors": _Within("k_neighbors", 20)}
-BORDER = {**SMOTE, "m_neighbors": _Within("m_neighbors", 30)}
-FEW: Notation = {"n_neighbors": _Within("n_neighbors", 10)}
-sampler(
-    *("ClusterCentroids", "InstanceHardnessThreshold", "SMOTEENN", "SMOTETomek"),
-    **RATIO,
-)
-sampler("SMOTE", "SMOTENC", "SMOTEN", "KMeansSMOTE", **SMOTE)
-sampler("SVMSMOTE", **BORDER)
-sampler("BorderlineSMOTE", **BORDER, kind=["borderline-1", "borderline-2"])
-sampler("ADASYN", **RATIO, n_neighbors=_Within("n_neighbors", 20))
-# Without shrinkage, rows need not be numeric.
-sampler("RandomOverSampler", **RATIO, shrinkage=(0.0, 2.0))
-sampler("RandomUnderSampler", **RATIO, replacement=[False, True])
-sampler("NearMiss", **RATIO, version=[1, 2], n_neighbors=_Within("n_neighbors", 20))
-sampler(
-    *("EditedNearestNeighbours", "AllKNN", "RepeatedEditedNearestNeighbours"),
-    **FEW,
-    kind_sel=["all", "mode"],
-)
-sampler("NeighbourhoodCleaningRule", **FEW, threshold_cleaning=(0.1, 0.9))

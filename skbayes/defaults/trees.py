@@ -115,13 +115,6 @@ register(
 )
 
 
-@known("IsolationForest")
-def isolation_forest(params: Params, facts: DataFacts) -> Notation:
-    sizes = [n for n in (32, 64, 128) if n <= (facts.n_rows or 128)]
-    more = [n for n in (512, 1024) if n <= (facts.n_rows or 0)]
-    return {"max_samples": Ordinal([*sizes, "auto", *more]), "max_features": (0.3, 1.0)}
-
-
 # -- boosted trees --------------------------------------------------------------------
 
 register(

@@ -11,8 +11,6 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -24,8 +22,7 @@ from skbayes.space import Choice, Ordinal, Space
 from skbayes.space.lists import same
 from skbayes.space.notation import pairs_of
 
-NAMES = {"Choice": Choice, "Ordinal": Ordinal, "RBF": RBF, "Matern": Matern}
-NAMES |= {"RationalQuadratic": RationalQuadratic}
+NAMES = {"Choice": Choice, "Ordinal": Ordinal}
 for module in (preprocessing, svm, linear_model):
     NAMES |= {name: getattr(module, name) for name in module.__all__}
 
@@ -36,7 +33,6 @@ ESTIMATORS = [
     GradientBoostingRegressor(),
     HistGradientBoostingClassifier(),
     SGDClassifier(loss="log_loss"),
-    GaussianProcessRegressor(),
 ]
 
 

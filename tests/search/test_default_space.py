@@ -11,6 +11,7 @@ from simple_estimators import Unknown
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import silhouette_score
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
@@ -258,27 +259,23 @@ def test_the_pipeline_of_texts_may_be_searched_by_what_is_known_of_it():
     assert _trials(named.fit(TEXTS, LABELS)) == _trials(plain.fit(TEXTS, LABELS))
 
 
-def test_a_warning_names_what_the_own_score_cannot_compare():
-    steps = make_pipeline(StandardScaler(), KMeans(3, n_init=1))
-    with pytest.warns(UserWarning, match="'kmeans__n_clusters' is not tuned") as found:
-        search = _small(steps).fit(X)
-    assert "before KMeans ('standardscaler')" in str(found[0].message)
-    assert found[0].filename == __file__
-    assert set(search.search_spaces_) == {"kmeans__init"}
-    fixed = KMeans(init=X[:3], n_clusters=3)
-    with pytest.raises(ValueError, match="n_clusters' is not tuned.* set scoring"):
-        _small(fixed).fit(X)
-
-
-def test_scoring_or_an_own_entry_makes_clusters_a_dimension():
+def test_steps_before_a_score_that_depends_on_their_columns_need_scoring():
     def separation(estimator, X, y=None):
         return silhouette_score(X, estimator.predict(X))
 
+    steps = make_pipeline(StandardScaler(), KMeans(n_init=1))
     shuffled = np.random.default_rng(0).permutation(X)
-    named = {"auto": True, "n_clusters": [2, 3]}
-    for spaces, scoring in (("auto", separation), (named, None)):
-        search = _small(KMeans(n_init=1), spaces, scoring=scoring).fit(shuffled)
-        assert "n_clusters" in search.search_spaces_
+    spaces = {"auto": True, "kmeans__n_clusters": [2, 3]}
+    with pytest.raises(ValueError, match=r"no default space for kmeans \(KMeans\)"):
+        _small(steps, {"auto": True}).fit(shuffled)
+    search = _small(steps, spaces, scoring=separation).fit(shuffled)
+    assert set(search.search_spaces_) == {"standardscaler", "kmeans__n_clusters"}
+    assert search.untuned_ == ["kmeans (KMeans)"]
+    projection = make_pipeline(StandardScaler(), PCA())
+    with pytest.warns(UserWarning, match="before PCA .'standardscaler'. are") as found:
+        search = _small(projection).fit(X)
+    assert found[0].filename == __file__
+    assert set(search.search_spaces_) == {"pca__n_components", "pca__whiten"}
 
 
 STEPS = make_pipeline(StandardScaler(), SVC())
