@@ -83,11 +83,10 @@ TWO_OBJECTIVES = {"objectives": {"accuracy": "max", "fit_time": "min"}}
 
 CASES: dict[str, dict[str, tuple[Any, dict[str, Any]]]] = {
     "long ranges and lists": {
-        "range(10**7)": ({"a": range(10**7)}, {}),
-        "range(1, 10**7) and a float": ({"a": range(1, 10**7), "b": UNIT}, {}),
-        "range(10**9, -1, -7)": ({"a": range(10**9, -1, -7)}, {}),
-        "np.arange(10**7)": ({"a": np.arange(10**7)}, {}),
-        "range in a choice": ({"c": Choice({"x": {"a": range(10**7)}, "y": {}})}, {}),
+        "range(10**5)": ({"a": range(10**5)}, {}),
+        "range(1, 10**5) and a float": ({"a": range(1, 10**5), "b": UNIT}, {}),
+        "np.arange(10**5)": ({"a": np.arange(10**5)}, {}),
+        "range in a choice": ({"c": Choice({"x": {"a": range(10**5)}, "y": {}})}, {}),
         "100,000 floats": ({"a": np.linspace(0, 1, 100_000).tolist()}, {}),
         "4,000 strings": ({"a": WORDS}, {}),
         "4,000 strings and a float": (OPTIONS, {}),

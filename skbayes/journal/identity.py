@@ -28,7 +28,7 @@ from skbayes import compat
 from skbayes.journal.json_space import rows_of
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
-from skbayes.space.lists import Progression, keeps_more_than_parameters, same
+from skbayes.space.lists import keeps_more_than_parameters, same
 from skbayes.trial.options import refit_choice
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
@@ -266,7 +266,7 @@ class Describer:
         return f"{{{', '.join(entries)}}}"
 
     def _dimension(self, dimension: Any) -> str:
-        if isinstance(dimension, Real | Integer | Progression):
+        if isinstance(dimension, Real | Integer):
             return repr(dimension)
         if not hasattr(dimension, "values"):
             return self(getattr(dimension, "distribution", dimension))

@@ -38,15 +38,9 @@ LATTICE = 2.0**20
 # than half a step, so that the rounded value is encoded as the same position.
 HALF_CELL = 0.4 / LATTICE
 
-# Values are rounded only if the steps of the lattice are this many times wider than the
-# distance of neighboring doubles.
+# The steps of the lattice must be this many times wider than the distance of
+# neighboring doubles, so that values can be rounded.
 MIN_DOUBLES = 64.0
-
-# If the steps of the lattice are at most MAX_SHARED times wider than the largest
-# distance of neighboring doubles, several positions may have the same value, and only
-# one of them is used. If the steps are at most MAX_LISTED_STEP times the smallest
-# distance, every double is a value.
-MAX_SHARED, MAX_LISTED_STEP = 4.0, 0.5
 
 # An Integer's cells must stay far wider than the rounding error of a position. On a
 # log scale the cells of the largest values are the narrowest.
@@ -115,17 +109,6 @@ def shortest_at(
     edges = positions + HALF_CELL * np.array([[-1.0], [0.0], [1.0]])
     cells = values_at(np.clip(edges, first, last)).T.tolist()
     return np.array([shortest(*cell) for cell in cells])
-
-
-def rank_of(number: float) -> int:
-    """Return the index of a float among all floats in ascending order, 0 for 0."""
-    bits = int(np.float64(abs(number)).view(np.int64))
-    return bits if number > 0.0 else -bits
-
-
-def floats_at(ranks: NDArray[np.int_]) -> FloatArray:
-    """Return the floats with given indices among all floats in ascending order."""
-    return np.copysign(np.abs(ranks).astype(np.int64).view(np.float64), ranks)
 
 
 def nearest(grid: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
@@ -291,13 +274,11 @@ class _Range(Dimension):
 class Real(_Range):
     """Range of floats between two bounds.
 
-    A very narrow range, which contains only a few floats, is finite. Its values are
-    these floats.
-
     Parameters
     ----------
     low, high : float
-        Bounds, both included. ``low < high``, both finite.
+        Bounds, both included. ``low < high``, both finite, and so far apart that
+        millions of floats are between them.
     prior : {"uniform", "log-uniform"}, default="uniform"
         Scale on which values are drawn and compared: linear or logarithmic.
         "log-uniform" requires ``low > 0``.
@@ -314,11 +295,6 @@ class Real(_Range):
     def __init__(self, low: float, high: float, prior: Prior = "uniform") -> None:
         super().__init__(low, high, prior)
         self.low, self.high = float(low), float(high)
-        if not self.low < self.high:
-            raise ValueError(
-                f"Real: low and high must differ as floats, got low={low!r}, "
-                f"high={high!r}."
-            )
         # Differences of logarithms lose digits in a narrow range far from 0.
         self._narrow = self.high / 2.0 <= self.low
         if not self.is_log:
@@ -329,26 +305,18 @@ class Real(_Range):
             self._width = math.log(self.high) - math.log(self.low)
         if not math.isfinite(self._width):
             raise ValueError(f"Real: the range from {low!r} to {high!r} is too wide.")
-        finest, coarsest = self._steps_of_doubles()
-        self._is_fine = self._width > MIN_DOUBLES * LATTICE * coarsest
-        self._shares_values = self._width < MAX_SHARED * LATTICE * coarsest
-        if self._width <= MAX_LISTED_STEP * LATTICE * finest:
-            self.n_values = rank_of(self.high) - rank_of(self.low) + 1
-
-    def _steps_of_doubles(self) -> tuple[float, float]:
-        """Return bounds of the distances of neighboring doubles, on the scale."""
-        ends = abs(self.low), abs(self.high)
-        if self.is_log:
-            finest = max(sys.float_info.epsilon / 2.0, math.ulp(0.0) / self.high)
-            return finest, math.ulp(self.low) / self.low
-        least = 0.0 if self.low < 0.0 < self.high else min(ends)
-        return math.ulp(least), math.ulp(max(ends))
+        # The largest distance of neighboring doubles, on the scale.
+        largest = max(abs(self.low), abs(self.high))
+        step = math.ulp(self.low) / self.low if self.is_log else math.ulp(largest)
+        if self._width <= MIN_DOUBLES * LATTICE * step:
+            raise ValueError(
+                f"Real: there are too few floats between {low!r} and {high!r}. Write "
+                f"the values as a list, such as [{self.low!r}, {self.high!r}]."
+            )
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
         self._check_inside(values)
-        return self._position(np.asarray(values, dtype=np.float64))
-
-    def _position(self, numbers_: FloatArray) -> FloatArray:
+        numbers_ = np.asarray(values, dtype=np.float64)
         if not self.is_log:
             scaled = numbers_ - self.low
         elif self._narrow:
@@ -359,14 +327,11 @@ class Real(_Range):
 
     def decode(self, positions: ArrayLike) -> list[float]:  # noqa: D102
         lattice = on_lattice(np.asarray(positions, dtype=np.float64))
-        values = shortest_at(self._at, lattice) if self._is_fine else self._at(lattice)
-        return self._within_bounds(lattice, values).tolist()
-
-    def _within_bounds(self, lattice: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the values without rounding errors that move them across a bound."""
+        values = shortest_at(self._at, lattice)
+        # Rounding errors may move values across a bound.
         values = np.where(lattice == 0.0, self.low, values)
         values = np.where(lattice == 1.0, self.high, values)
-        return np.minimum(np.maximum(values, self.low), self.high)
+        return np.clip(values, self.low, self.high).tolist()
 
     def _at(self, positions: FloatArray) -> FloatArray:
         """Return the numbers at positions with all digits."""
@@ -379,15 +344,7 @@ class Real(_Range):
             return np.exp(math.log(self.low) + scaled)
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
-        lattice = on_lattice(positions)
-        if not self._shares_values:
-            return lattice
-        # Of the positions with the same value, only the one of the value itself is
-        # used.
-        return self._position(self._within_bounds(lattice, self._at(lattice)))
-
-    def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
-        return self._position(floats_at(rank_of(self.low) + np.asarray(places)))
+        return on_lattice(positions)
 
 
 class Integer(_Range):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
@@ -31,10 +30,6 @@ _ATOMS = (
 
 # A list of positive numbers that spans at least this factor is put on a log scale.
 LOG_SPAN = 100.0
-
-# Largest whole number up to which doubles are exact, and the largest number of values
-# whose positions doubles distinguish, also on a log scale.
-MAX_EXACT, MAX_STEPS = 2**53, 2**44
 
 # Types whose copies are always equal to the original.
 _COMPARED_BY_VALUE = (str, bytes, int, float, bool, type(None))
@@ -135,36 +130,7 @@ def keeps_more_than_parameters(estimator: Any) -> bool:
     return getattr(type(estimator), "__sklearn_clone__", usual) is not usual
 
 
-class _Indexed(Dimension):
-    """Finite dimension whose values are found by their indices."""
-
-    _items: Sequence[Any]
-
-    @abstractmethod
-    def index(self, value: Any) -> int:
-        """Return the index of a value; ValueError if it is not in the list."""
-
-    @abstractmethod
-    def place(self, positions: FloatArray) -> NDArray[np.int_]:
-        """Return the indices of the values that are nearest to positions (n,)."""
-
-    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
-        return self.positions(np.array(list(map(self.index, values)), dtype=np.int64))
-
-    def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
-        places = self.place(np.asarray(positions, dtype=np.float64))
-        return [self._items[place] for place in places.tolist()]
-
-    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
-        return self.positions(self.place(positions))
-
-    def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Return the positions (n,) of values drawn with equal probabilities."""
-        places = (np.asarray(uniform) * self.n_values).astype(np.int64)
-        return self.positions(np.minimum(places, int(self.n_values) - 1))
-
-
-class _Listed(_Indexed):
+class _Listed(Dimension):
     """Distinct values of a list; `repeated` holds the items that were dropped."""
 
     _positions: FloatArray
@@ -172,7 +138,6 @@ class _Listed(_Indexed):
     def __init__(self, items: Sequence[Any]) -> None:
         self.values, self.repeated = self._tabulate(items)
         self.n_values = len(self.values)
-        self._items = self.values
 
     def _tabulate(self, items: Sequence[Any]) -> tuple[tuple, tuple]:
         """Return distinct items and repeated ones; store the indices of the former."""
@@ -192,7 +157,8 @@ class _Listed(_Indexed):
         # on first use, because options may not be unpickled yet.
         return {**self.__dict__, "_places": {}, "_places_by_id": {}}
 
-    def index(self, value: Any) -> int:  # noqa: D102
+    def index(self, value: Any) -> int:
+        """Return the index of a value; ValueError if it is not in the list."""
         if not self._places:
             self._tabulate(self.values)
         value = native(value)
@@ -213,8 +179,24 @@ class _Listed(_Indexed):
         """Return a hashable key; different objects without ``__eq__`` differ."""
         return option_key(value, copies=False)
 
-    def place(self, positions: FloatArray) -> NDArray[np.int_]:  # noqa: D102
+    def place(self, positions: FloatArray) -> NDArray[np.int_]:
+        """Return the indices of the values that are nearest to positions (n,)."""
         return nearest(self._positions, positions)
+
+    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
+        return self.positions(np.array(list(map(self.index, values)), dtype=np.int64))
+
+    def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
+        places = self.place(np.asarray(positions, dtype=np.float64))
+        return [self.values[place] for place in places.tolist()]
+
+    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
+        return self.positions(self.place(positions))
+
+    def from_uniform(self, uniform: FloatArray) -> FloatArray:
+        """Return the positions (n,) of values drawn with equal probabilities."""
+        places = (np.asarray(uniform) * self.n_values).astype(np.int64)
+        return self.positions(np.minimum(places, int(self.n_values) - 1))
 
     @property
     def grid(self) -> FloatArray:  # noqa: D102
@@ -421,64 +403,3 @@ def shared_lists(dicts: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Any], Co
         for (_, key), position in zip(listed.values(), positions, strict=True):
             constants[name, key] = Constant(combined, float(position))
     return constants
-
-
-class Progression(_Indexed):
-    """Whole numbers of a long range, at the positions of an equivalent `Ordinal`.
-
-    The values are computed, not stored in a list.
-    """
-
-    def __init__(self, values: range) -> None:
-        # Ascending, as numbers in a list are.
-        self.steps = self._items = values if values.step > 0 else values[::-1]
-        self.n_values = len(self.steps)
-        first, last = self.steps[0], self.steps[-1]
-        if self.n_values > MAX_STEPS or max(-first, last) > MAX_EXACT:
-            raise ValueError(
-                f"{values!r} has over 2**44 values or values over 2**53; write it as "
-                "a range of floats, (low, high)."
-            )
-        self._is_log = first > 0 and last >= LOG_SPAN * first
-        ends = np.array([first, last], dtype=np.float64)
-        # The same steps as in `_scaled`, so that positions are the same.
-        start, end = (np.log(ends) if self._is_log else ends) / 2.0
-        self._start, self._width = start, end - start
-
-    @property
-    def is_log(self) -> bool:  # noqa: D102
-        return self._is_log
-
-    def index(self, value: Any) -> int:  # noqa: D102
-        whole = is_finite_number(value) and value == int(value)
-        if not whole or int(value) not in self.steps:
-            raise self._reject(value)
-        return self.steps.index(int(value))
-
-    def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
-        values = self.steps.start + self.steps.step * np.asarray(places, dtype=np.int64)
-        scaled = values.astype(np.float64)
-        if self._is_log:
-            scaled = np.log(scaled)
-        return (scaled / 2.0 - self._start) / self._width
-
-    def place(self, positions: FloatArray) -> NDArray[np.int_]:  # noqa: D102
-        last = self.n_values - 1
-        estimate = positions * last
-        if self._is_log:
-            values = np.exp(2.0 * (positions * self._width + self._start))
-            estimate = (values - self.steps.start) / self.steps.step
-        places = np.clip(np.rint(estimate), 0, last).astype(np.int64)
-        # Rounding may lead to a neighbor. The midpoints between positions decide.
-        while True:
-            here = self.positions(places)
-            after = self.positions(np.minimum(places + 1, last))
-            before = self.positions(np.maximum(places - 1, 0))
-            up = (places < last) & ((here + after) / 2.0 <= positions)
-            down = (places > 0) & ((here + before) / 2.0 > positions)
-            if not np.any(up | down):
-                return places
-            places = places + up - down
-
-    def __repr__(self) -> str:
-        return repr(self.steps)

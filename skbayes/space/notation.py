@@ -22,19 +22,13 @@ from skbayes.space.dimensions import (
     native,
 )
 from skbayes.space.distribution import Distribution
-from skbayes.space.lists import Categorical, Ordinal, Progression, distinct
+from skbayes.space.lists import Categorical, Ordinal
 from skbayes.utils.optional import warn_user
 
 PRIORS = ("uniform", "log-uniform")
 
-# Number of draws from an object that has `rvs` but no quantiles.
-N_DRAWS = 512
-
-# Ranges with more values are not converted to lists.
-MAX_LISTED_RANGE = 1000
-
-# Maximum number of values of a range with a step, which becomes a list.
-MAX_STEPS = 100_000
+# Maximum number of values of a list, or of a range with a step, which becomes a list.
+MAX_LISTED = 100_000
 
 
 class Choice:
@@ -158,7 +152,7 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
     """
     is_dimension = isinstance(value, Dimension | Choice | type) or _converter(value)
     # These messages begin like the messages of GridSearchCV.
-    if not (is_dimension or _is_listing(value) or _ends_of(value)):
+    if not (is_dimension or _is_listing(value)):
         raise TypeError(
             f"Parameter grid for parameter {name!r} needs to be a list or a numpy "
             f"array, but got {value!r} (of type {type(value).__name__}) instead. "
@@ -190,26 +184,12 @@ def _is_listing(value: Any) -> bool:
     return isinstance(value, Sequence) or array
 
 
-def _ends_of(value: Any) -> tuple[Any, ...]:
-    """Return the ends of a range that is written as a dict, or nothing."""
-    for names in (("min", "max"), ("low", "high")):
-        if isinstance(value, Mapping) and all(name in value for name in names):
-            return tuple(value[name] for name in names)
-    return ()
-
-
 def _parse(value: Any) -> Dimension | Choice:
     if isinstance(value, Dimension | Choice):
         return value
     if isinstance(value, type):
         name = value.__name__
         raise TypeError(f"got the class {name}; write {name}(...) with its arguments.")
-    if ends := _ends_of(value):
-        low, high = ends
-        raise TypeError(
-            f"got the dict {value!r}; a range is written as a tuple: "
-            f"({low!r}, {high!r}), or ({low!r}, {high!r}, 'log-uniform')."
-        )
     if isinstance(value, list | tuple):
         if _is_range(value):
             return _range(*value)
@@ -220,9 +200,11 @@ def _parse(value: Any) -> Dimension | Choice:
 
 def _listed(values: Any) -> Dimension:
     """Return the dimension of a list: ordered if all values are numbers."""
-    steps = _as_range(values)
-    if steps is not None and len(steps) > MAX_LISTED_RANGE:
-        return Progression(steps)
+    if len(values) > MAX_LISTED:
+        raise ValueError(
+            f"a list has at most {MAX_LISTED} values, got {len(values)}; write numbers "
+            "as a range, (low, high)."
+        )
     if not isinstance(values, Sequence):
         array = np.asarray(values)
         if array.ndim != 1:
@@ -241,23 +223,6 @@ def _listed(values: Any) -> Dimension:
     if all(map(is_finite_number, items)):
         return Ordinal(items)
     return Categorical(items)
-
-
-def _as_range(values: Any) -> range | None:
-    """Return a range, or the range of evenly spaced ascending ints; else None."""
-    if isinstance(values, range):
-        return values
-    if len(values) <= MAX_LISTED_RANGE:
-        return None
-    if isinstance(values, Sequence) and any(type(value) is not int for value in values):
-        return None
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        return None
-    first, step = int(array[0]), int(array[1]) - int(array[0])
-    if step <= 0 or np.any(np.diff(array) != step):
-        return None
-    return range(first, int(array[-1]) + 1, step)
 
 
 # -- ranges -----------------------------------------------------------------------
@@ -330,8 +295,8 @@ def _stepped(low: Any, high: Any, step: Any) -> Dimension:
     # Decimal steps may miss high by a rounding error; half a thousandth of a step is
     # tolerated.
     count = math.floor((high - low) / step + 5e-4) + 1
-    if count > MAX_STEPS:
-        raise ValueError(f"at most {MAX_STEPS} steps, got {count}.")
+    if count > MAX_LISTED:
+        raise ValueError(f"at most {MAX_LISTED} steps, got {count}.")
     values = [low + place * step for place in range(count)]
     if isinstance(low, float) or isinstance(step, float):
         values = [float(f"{value:.12g}") for value in values]
@@ -342,6 +307,11 @@ def _stepped(low: Any, high: Any, step: Any) -> Dimension:
 
 
 def _distribution(value: Any) -> Dimension:
+    if not hasattr(value, "ppf"):
+        raise TypeError(
+            f"{value!r} has no quantiles (ppf); write a list of values, or a "
+            "distribution of scipy.stats."
+        )
     if getattr(value, "numargs", 0) and hasattr(value, "freeze"):
         ends = value.name in ("loguniform", "reciprocal")
         shapes = "low, high" if ends else value.shapes
@@ -373,21 +343,10 @@ def _foreign_range(value: Any) -> Dimension:
     return kind(low, high, "log-uniform" if log else "uniform")
 
 
-def _drawn(value: Any) -> Dimension:
-    """Return the values of an object that only has random draws."""
-    # Draw one by one, as scikit-learn's sampler does.
-    stream = np.random.RandomState(0)
-    draws = [native(value.rvs(random_state=stream)) for _ in range(N_DRAWS)]
-    if all(map(is_finite_number, draws)):
-        return Ordinal(sorted(set(draws)), scale="rank")
-    return Categorical(distinct(draws))
-
-
 # Attributes of the objects of other libraries, and the functions that convert them.
 _CONVERTERS: dict[tuple[str, ...], Callable[[Any], Dimension]] = {
     ("low", "high"): _foreign_range,
-    ("rvs", "ppf"): _distribution,
-    ("rvs",): _drawn,
+    ("rvs",): _distribution,
     # Lists of options of scikit-optimize and of Optuna.
     ("categories",): lambda value: Categorical(value.categories),
     ("choices",): lambda value: Categorical(value.choices),

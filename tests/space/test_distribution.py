@@ -1,11 +1,8 @@
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from skbayes.space import Distribution
-from skbayes.space.notation import parse_dimension
 
 DISCRETE = [
     stats.poisson(4),
@@ -51,36 +48,27 @@ COARSE = [
 @pytest.mark.parametrize(
     "frozen", [*FROZEN, *COARSE], ids=lambda frozen: frozen.dist.name
 )
-def test_what_can_be_proposed_is_encoded_exactly(frozen):
-    dimension = Distribution(frozen)
-    uniform = np.r_[0.0, np.random.default_rng(0).random(300), 1.0]
-    positions = dimension.from_uniform(uniform)
+def test_values_follow_the_distribution_and_are_encoded_exactly(frozen):
+    dimension, n = Distribution(frozen), 4000
+    positions = dimension.from_uniform(np.r_[0.0, (np.arange(n) + 0.5) / n, 1.0])
     values = dimension.decode(positions)
     np.testing.assert_array_equal(dimension.encode(values), positions)
-    assert dimension.decode(dimension.encode(values)) == values
-    assert np.all(np.isfinite(values))
+    np.testing.assert_array_equal(dimension.snap(positions), positions)
     whole = hasattr(frozen, "pmf")
-    if frozen in FROZEN[:9] and not whole:
-        assert all(value == float(f"{value:.8g}") for value in values)
     assert {type(value) for value in values} == {int if whole else float}
-
-
-@pytest.mark.parametrize(
-    "frozen", [*FROZEN, *COARSE], ids=lambda frozen: frozen.dist.name
-)
-def test_values_follow_the_distribution(frozen):
-    uniform = (np.arange(4000) + 0.5) / 4000
-    dimension = Distribution(frozen)
-    values = np.array(dimension.decode(dimension.from_uniform(uniform)))
+    assert np.all(np.isfinite(values))
+    if frozen in FROZEN and not whole:
+        assert np.mean([value == float(f"{value:.8g}") for value in values]) > 0.99
+    drawn = np.array(values[1:-1])
     for quantile in (0.1, 0.5, 0.9):
         level = frozen.ppf(quantile)
         if frozen in FROZEN:
-            share = np.mean(values <= level)
+            share = np.mean(drawn <= level)
             assert share == pytest.approx(frozen.cdf(level), abs=2e-3)
         else:  # as far as doubles allow
             below = frozen.cdf(np.nextafter(level, -np.inf))
-            assert np.mean(values < level) <= frozen.cdf(level) + 2e-3
-            assert np.mean(values <= level) >= below - 2e-3
+            assert np.mean(drawn < level) <= frozen.cdf(level) + 2e-3
+            assert np.mean(drawn <= level) >= below - 2e-3
 
 
 @pytest.mark.parametrize(
@@ -131,19 +119,6 @@ def test_values_of_negligible_probability_do_not_belong_to_the_dimension():
         _ = Distribution(stats.norm()).grid
 
 
-@pytest.mark.parametrize(
-    ("frozen", "value"),
-    [
-        (stats.uniform(0, 1), 2.0),
-        *((stats.norm(), value) for value in (math.inf, math.nan, "1")),
-        *((stats.poisson(3), value) for value in (2.5, -1, math.inf)),
-    ],
-)
-def test_values_from_outside_are_refused(frozen, value):
-    with pytest.raises(ValueError, match=f"is not a value of {frozen.dist.name}"):
-        Distribution(frozen).encode([value])
-
-
 def test_a_tail_too_long_to_list_is_refused_without_asking_for_its_quantiles():
     frozen = stats.zipf(1.5)
 
@@ -171,21 +146,6 @@ def test_a_tail_too_long_to_list_is_refused_without_asking_for_its_quantiles():
 def test_impossible_parameters_are_refused(frozen, message):
     with pytest.raises(ValueError, match=message):
         Distribution(frozen)
-
-
-@pytest.mark.parametrize("error", [RuntimeError("no end"), OverflowError("too large")])
-def test_what_scipy_cannot_evaluate_is_a_mistake_in_the_parameter(error):
-    class Broken:
-        def support(self):
-            return (-math.inf, math.inf)
-
-        def ppf(self, level):
-            raise error
-
-        rvs = cdf = ppf
-
-    with pytest.raises(ValueError, match=f"'n': Broken.* evaluated: {error}"):
-        parse_dimension(Broken(), "n")
 
 
 def test_distributions_that_look_alike_are_told_apart():

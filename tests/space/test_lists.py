@@ -10,7 +10,6 @@ import pytest
 from sklearn.svm import SVC
 
 from skbayes.space import Categorical, Ordinal
-from skbayes.space.lists import Progression
 
 CLOSE = [0, 1 - 2**-52, 1 - 2**-53, 1.0]
 
@@ -147,40 +146,6 @@ def test_repeated_values_count_once(kind, items, values, repeated):
     np.testing.assert_array_equal(dimension.grid, alike.grid)
     for one in (dimension, pickle.loads(pickle.dumps(dimension))):
         assert repr(one.decode(one.encode(alike.values))) == repr(list(alike.values))
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        range(1, 5000),
-        range(1001, 4000, 2),
-        range(-500, 9000, 3),
-        range(9000, -1, -2),
-        range(10**7, 10**7 + 3000),
-    ],
-)
-def test_a_progression_is_an_ordinal_of_its_values(steps):
-    listed, lazy = Ordinal(list(steps)), Progression(steps)
-    u = np.random.default_rng(0).random(500)
-    middles = (listed.grid[1:] + listed.grid[:-1]) / 2.0
-    np.testing.assert_array_equal(lazy.grid, listed.grid)
-    np.testing.assert_array_equal(lazy.encode(listed.values), listed.grid)
-    np.testing.assert_array_equal(lazy.from_uniform(u), listed.from_uniform(u))
-    for positions in (u, middles, np.array([0.0, 1.0])):
-        np.testing.assert_array_equal(lazy.snap(positions), listed.snap(positions))
-        assert lazy.decode(positions) == listed.decode(positions)
-    assert lazy.is_log == (listed.scale == "log")
-    assert (lazy.n_values, lazy.key) == (len(steps), Progression(steps).key)
-
-
-def test_a_progression_has_its_own_values_only():
-    evens = Progression(range(0, 10**12, 2))
-    assert evens.contains(10**12 - 2) and evens.contains(np.float64(4.0))
-    for value in (3, 2.5, -2, 10**12, 10**400, "2", True, None, float("nan")):
-        assert not evens.contains(value)
-    assert evens.decode([0.0, 1.0]) == [0, 10**12 - 2]
-    with pytest.raises(ValueError, match=r"\(low, high\)"):
-        Progression(range(2**60))
 
 
 def test_a_value_that_is_not_in_a_long_list_is_named_without_the_list():

@@ -17,7 +17,6 @@ from skbayes.space import (
     Real,
     Space,
 )
-from skbayes.space.lists import Progression
 from skbayes.space.notation import (
     pairs_of,
     parse_dict,
@@ -31,14 +30,6 @@ ForeignReal, ForeignInteger, FloatDistribution, IntDistribution = (
     type(name, (SimpleNamespace,), {})
     for name in ("Real", "Integer", "FloatDistribution", "IntDistribution")
 )
-
-
-class DrawsOnly:
-    def __init__(self, values):
-        self.values = values
-
-    def rvs(self, random_state=None):
-        return self.values[random_state.randint(len(self.values))]
 
 
 LOG = "log-uniform"
@@ -79,7 +70,6 @@ LOG = "log-uniform"
         (stats.randint(2, 10), Integer(2, 9)),
         (stats.randint(5, 6), Distribution(stats.randint(5, 6))),
         (stats.uniform(1, 2), Distribution(stats.uniform(1, 2))),
-        (DrawsOnly([3, 1, 2]), Ordinal([1, 2, 3], "rank")),
         # scikit-optimize
         (ForeignReal(low=0.1, high=10, prior="log-uniform"), Real(0.1, 10, LOG)),
         (ForeignInteger(low=1, high=10, prior="uniform"), Integer(1, 10)),
@@ -131,8 +121,6 @@ def test_estimators_with_the_attributes_of_a_dimension_are_options():
     for estimator in (OneHotEncoder(), SVC()):
         options = parse_dimension([estimator, "passthrough"], "p").values
         assert options[0] is estimator
-    dimension = parse_dimension(DrawsOnly(["a", None]), "p")
-    assert sorted(map(str, dimension.values)) == ["None", "a"]
     notation = {"C": [3, 1, 2], "clf": Choice({"a": {"b": [1, 2]}})}
     before = repr(notation)
     Space.from_notation(notation)
@@ -175,7 +163,10 @@ def test_estimators_with_the_attributes_of_a_dimension_are_options():
         ((0, 10**400), ValueError, "'p': .*high must be finite"),
         ((0.5, 10**400), ValueError, "'p': .*high must be finite"),
         ([1, 10**400], ValueError, "'p': .*larger than the largest float"),
-        (DrawsOnly([1, 10**400]), ValueError, "'p': .*larger than the largest"),
+        (SimpleNamespace(rvs=max), TypeError, "'p': .*no quantiles .ppf.; write a l"),
+        (stats.dirichlet([1, 2]), TypeError, "'p': .*write a list of values"),
+        (range(10**9), ValueError, "'p': .*100000 values, got 1000000000; write numb"),
+        (np.zeros(100_001), ValueError, "'p': .*as a range, .low, high."),
         (IntDistribution(low=0, high=10**400, step=2), ValueError, "is too large"),
         (FloatDistribution(low=0, high=1, step=0), ValueError, "'p': step must be"),
         (FloatDistribution(low=0, high=1, step=1e-9), ValueError, "'p': at most"),
@@ -215,35 +206,6 @@ def test_a_mistake_deep_in_a_tree_names_its_parameter():
         parse_dict({3: [1]})
 
 
-@pytest.mark.parametrize(
-    "notation, steps",
-    [
-        (range(10**9), range(10**9)),
-        (range(9999, -1, -3), range(0, 10_000, 3)),
-        (np.arange(5, 3005, 2), range(5, 3005, 2)),
-        (np.arange(2000, dtype="uint16"), range(2000)),
-        (list(range(2000)), range(2000)),
-    ],
-)
-def test_long_ranges_are_not_listed(notation, steps):
-    dimension = parse_dimension(notation, "a")
-    assert isinstance(dimension, Progression) and dimension.steps == steps
-
-
-@pytest.mark.parametrize(
-    "notation, n_values",
-    [
-        ([*range(2000), True], 2001),
-        ([*range(2000), 2000.0], 2001),
-        (np.r_[np.arange(2000), 5000], 2001),
-        (np.zeros(2000, dtype=int), 1),
-        (np.arange(2000.0), 2000),
-    ],
-)
-def test_other_long_lists_are_listed(notation, n_values):
-    assert len(parse_dimension(notation, "a").values) == n_values
-
-
 class RaisingDistribution:
     """Distribution with one method that raises an exception."""
 
@@ -257,7 +219,7 @@ class RaisingDistribution:
         return self._answer("cdf", x)
 
     def rvs(self, random_state=None):
-        return self._answer("rvs", random_state.random_sample())
+        raise AssertionError("values are not drawn")
 
     def support(self):
         return self._answer("support", (0.0, 1.0))
@@ -268,17 +230,17 @@ class RaisingDistribution:
         return value
 
 
-@pytest.mark.parametrize("method", ["ppf", "cdf", "support", "rvs"])
+@pytest.mark.parametrize("method", ["ppf", "cdf", "support"])
 @pytest.mark.parametrize(
-    "error", [KeyError("own"), ZeroDivisionError("own"), ValueError("own")], ids=repr
+    "error",
+    [KeyError("own"), ValueError("own"), RuntimeError("own"), OverflowError("own")],
+    ids=repr,
 )
 def test_what_a_distribution_raises_names_the_parameter(method, error):
     value = RaisingDistribution(method, error)
-    if method == "rvs":
-        value = SimpleNamespace(rvs=value.rvs)
     with pytest.raises(ValueError, match="Parameter 'beta': .*own") as caught:
         parse_dimension(value, "beta")
-    assert caught.value.__cause__ is error
+    assert error in (caught.value.__cause__, caught.value.__cause__.__cause__)
 
 
 def test_what_a_distribution_raises_later_names_the_parameter_too():
