@@ -1,17 +1,28 @@
-"""Failing and warning trials of default spaces on difficult data.
+"""Failing trials of default spaces on difficult data.
 
-Each class of scikit-learn in the catalog is fitted with its own values, with the values
-of the initial design, and with random values of its default space, on small tables: few
+Each class of the catalog is fitted with its own values, with random values of its
+default space, and with values that together use every option, on small tables: few
 rows, one column, constant columns, repeated rows, more columns than rows, a rare class,
 negative targets, and two outputs. A line has the class, the data, the numbers of failed
 and of all fits, and the first error. Pairs are left out if the own values fail, too.
+The last line has the number of pairs in which more than a tenth of the fits fail.
 
 Example: python benchmarks/attacks/default_spaces.py --number 10 --names SVC,NuSVC
 """
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import one_thread  # noqa: E402, F401
+
+# isort: split
 import argparse
+import importlib
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -19,9 +30,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import check_cv
 from sklearn.utils import all_estimators, get_tags
 
 from skbayes.defaults.catalog import CATALOG, DataFacts
@@ -29,14 +38,24 @@ from skbayes.defaults.parts import parts_of, space_of
 from skbayes.space import Space
 
 # Fits with these limits are fast, and fail as others do.
-LIMITS = {"n_estimators": 5, "n_jobs": 1}
+LIMITS = {"n_estimators": 3, "iterations": 3, "max_iter": 20}
+QUIET = {
+    "catboost": {"verbose": 0, "allow_writing_files": False, "iterations": 3},
+    "lightgbm": {"verbose": -1},
+    "xgboost": {"n_estimators": 3},
+}
 KINDS = ("classifier", "regressor", "transformer")
+MAX_SHARE = 0.1
+
+# Number of failed fits, number of fits, and the first error.
+Failures = tuple[int, int, str]
 
 
 def data(seed: int = 0) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield difficult data: a name, the table, and a target of numbers."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(60, 5)), rng.normal(size=60)
+    yield "8 rows", X[:8], y[:8]
     yield "12 rows", X[:12], y[:12]
     yield "one column", X[:, :1], y
     yield "two columns", X[:, :2], y
@@ -49,7 +68,9 @@ def data(seed: int = 0) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "copied columns", np.hstack([X, X]), y
     yield "large numbers", 1e6 * X + 1e7, 1e6 * y
     yield "nonnegative", np.abs(X), np.abs(y)
+    yield "negative targets", X, -np.abs(y)
     yield "rare class", X, y
+    yield "class of two rows", X, y
     yield "two outputs", X, np.column_stack([y, -y + X[:, 0]])
 
 
@@ -59,6 +80,8 @@ def classes_of(name: str, y: np.ndarray) -> np.ndarray | None:
         return None
     if name == "rare class":
         return (np.arange(len(y)) < 4).astype(int)
+    if name == "class of two rows":
+        return np.where(np.arange(len(y)) < 3, 2, np.arange(len(y)) % 2)
     return np.arange(len(y)) % (2 if len(y) < 20 else 3)
 
 
@@ -66,100 +89,87 @@ def estimators() -> Iterator[tuple[str, Any]]:
     """Yield classifiers, regressors and transformers of the catalog that need none."""
     listed = dict(all_estimators())
     for package, name in sorted(CATALOG):
-        if package != "sklearn":
-            continue
         try:
-            estimator = listed[name]()
-            kind = get_tags(estimator).estimator_type
-        except (AttributeError, KeyError, TypeError):
-            continue  # it needs an estimator, or is not in this release
-        if kind not in KINDS:
-            continue
-        if hasattr(estimator, "partial_fit") and "max_iter" in estimator.get_params():
-            estimator.set_params(max_iter=20)
-        limits = {k: v for k, v in LIMITS.items() if k in estimator.get_params()}
-        yield name, estimator.set_params(**limits)
+            module = {} if package == "sklearn" else importlib.import_module(package)
+            kind = listed[name] if package == "sklearn" else getattr(module, name)
+            estimator = kind(**QUIET.get(package, {}))
+            if get_tags(estimator).estimator_type in KINDS:
+                yield name, estimator
+        except (AttributeError, ImportError, KeyError, TypeError):
+            continue  # it needs an estimator, or is not installed
 
 
-def failures(
-    estimator: Any, X: np.ndarray, y: np.ndarray, number: int, warn: str = "ignore"
-) -> tuple[int, int, str] | None:
-    """Return the numbers of failed and of all fits, and an error.
-
-    None is returned if the own values fail.
-    """
-    rows = np.arange(len(X)) % 5 != 0
-    facts = DataFacts.of(X, y, rows.mean())
-    notation = space_of(parts_of(estimator, facts))
-    if not notation:
-        return None
+def failures(estimator: Any, X: np.ndarray, y: np.ndarray, number: int) -> Failures:
+    """Return the failures; no fits if the own values fail, or nothing is tuned."""
+    notation = space_of(parts_of(estimator, DataFacts.of(X, y, 0.75)))
+    if not notation or error_of(estimator, {}, X, y):
+        return 0, 0, ""
     space = Space.from_notation(notation)
     U = np.random.default_rng(0).random((number, space.n_columns))
     samples = [*space.decode(space.from_uniform(U)), *space.covering_sample()]
-    failed, message = 0, ""
-    for params in ({}, *samples):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.simplefilter(warn, ConvergenceWarning)
+    errors = [
+        f"{params} {error}"
+        for params in samples
+        if (error := error_of(estimator, params, X, y))
+    ]
+    return len(errors), len(samples), errors[0] if errors else ""
+
+
+def error_of(estimator: Any, params: dict, X: np.ndarray, y: np.ndarray) -> str:
+    """Return the error of a short fit to one of two folds, or an empty string."""
+    splits = check_cv(4, y, classifier=is_classifier(estimator)).split(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for train, test in list(splits)[::3]:
+            model = clone(estimator).set_params(**params)
+            own = model.get_params(deep=False)
+            model.set_params(**{k: most for k, most in LIMITS.items() if own.get(k)})
             try:
-                model = clone(estimator).set_params(**params)
-                model.fit(X[rows], y[rows])
+                model.fit(X[train], y[train])
                 method = getattr(model, "predict", None) or model.transform
-                values = method(X[~rows])
+                values = method(X[test])
                 values = values.data if sparse.issparse(values) else values
                 if not np.isfinite(np.asarray(values, dtype=float)).all():
-                    raise ValueError("not finite")
+                    return "not finite"
             except Exception as error:
-                if not params:
-                    return None
-                failed += 1
-                message = message or f"{params} {type(error).__name__}: {error}"
-    return failed, len(samples), message
+                return f"{type(error).__name__}: {error}"
+    return ""
 
 
-def rows_of_table(number: int, names: str = "") -> Iterator[tuple[str, str, Any]]:
+def table(
+    number: int, names: str = "", seed: int = 0
+) -> Iterator[tuple[str, str, Failures]]:
     """Yield the class, the data, and the failures."""
     for name, estimator in estimators():
         if names and name not in names.split(","):
             continue
-        for label, X, y in data():
+        for label, X, y in data(seed):
             target = classes_of(label, y) if is_classifier(estimator) else y
             if target is not None:
                 yield name, label, failures(estimator, X, target, number)
 
 
-def convergence(number: int) -> None:
-    """Print the classes whose samples do not converge on plain data."""
-    plain = {"breast_cancer": load_breast_cancer, "diabetes": load_diabetes}
-    for name, estimator in estimators():
-        for label, loader in plain.items():
-            X, y = loader(return_X_y=True)
-            if is_classifier(estimator) != (label == "breast_cancer"):
-                continue
-            for scaled in (True, False):
-                rows = StandardScaler().fit_transform(X) if scaled else X
-                found = failures(estimator, rows, y, number, "error")
-                if found is not None and found[0]:
-                    text = found[2].replace("\n", " ")[:150]
-                    print(
-                        f"{name:30}{label:15}{scaled!s:6}{found[0]:3}/{found[1]} {text}"
-                    )
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--number", type=int, default=10, help="random values")
+    parser.add_argument("--number", type=int, default=6, help="random values")
     parser.add_argument("--names", default="", help="classes, separated by commas")
-    parser.add_argument("--convergence", action="store_true")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the data")
     options = parser.parse_args()
-    if options.convergence:
-        convergence(options.number)
-        return
-    for name, label, found in rows_of_table(options.number, options.names):
-        if found is not None and found[0]:
-            text = found[2].replace("\n", " ")[:150]
-            print(f"{name:30}{label:22}{found[0]:3}/{found[1]} {text}", flush=True)
+    n_fits, pairs, classes, many = 0, 0, set(), 0
+    for name, label, (failed, n_samples, message) in table(
+        options.number, options.names, options.seed
+    ):
+        n_fits, pairs = n_fits + n_samples, pairs + (n_samples > 0)
+        classes |= {name} if n_samples else set()
+        many += failed > MAX_SHARE * n_samples
+        if failed:
+            text = message.replace("\n", " ")[:150]
+            print(f"{name:30}{label:22}{failed:3}/{n_samples} {text}", flush=True)
+    print(
+        f"{len(classes)} classes, {pairs} pairs, {n_fits} fits, "
+        f"{time.process_time():.0f} s: more than a tenth fails in {many} pairs"
+    )
 
 
 if __name__ == "__main__":

@@ -57,6 +57,8 @@ class DataFacts:
     texts: bool = False
     # Mean variance of the columns, rounded to a power of ten; 1 if smaller or unknown.
     x_variance: float = 1.0
+    # Whether at least half of the columns are constant.
+    half_constant: bool = False
     # Number of classes of a classification target, and of rows of the smallest class.
     n_classes: int | None = None
     smallest_class: int | None = None
@@ -93,10 +95,8 @@ class DataFacts:
             entries = numbers.data if sparse.issparse(numbers) else numbers
             found["has_missing"] = bool(np.isnan(entries).any())
             found["x_variance"] = _variance(numbers)
-        target = _target(y)
-        if (smallest := target.get("smallest_class")) is not None:
-            target["smallest_class"] = max(1, math.floor(smallest * train_share))
-        return cls(**found, **target)
+            found["half_constant"] = _is_half_constant(numbers)
+        return cls(**found, **_target(y, train_share))
 
     def with_features(
         self, n_features: int | None, fewest: int | None = None
@@ -107,6 +107,7 @@ class DataFacts:
             n_features=n_features,
             fewest_features=fewest if n_features is None else n_features,
             wide=False,
+            half_constant=False,
         )
 
 
@@ -164,8 +165,15 @@ def _variance(X: Any) -> float:
     return 10.0 ** round(math.log10(mean_square))
 
 
-def _target(y: Any) -> dict[str, Any]:
-    """Return the facts about the target."""
+def _is_half_constant(X: Any) -> bool:
+    if len(X.shape) != 2 or 0 in X.shape or sparse.issparse(X):
+        return False
+    rows = X[:: max(1, len(X) // MAX_ROWS)]
+    return bool(np.mean((rows == rows[0]).all(axis=0)) >= 0.5)
+
+
+def _target(y: Any, train_share: float) -> dict[str, Any]:
+    """Return the facts about the target, given the fraction of training rows."""
     if y is None:
         return {}
     try:
@@ -176,11 +184,14 @@ def _target(y: Any) -> dict[str, Any]:
     if kind in ("binary", "multiclass"):
         _, counts = np.unique(np.asarray(y), return_counts=True)
         if len(counts) <= MAX_CLASSES:
+            # The rows of the classes in a fold with the most different sizes.
+            smallest = max(1, math.floor(counts.min() * train_share))
+            largest = math.ceil(counts.max() * train_share)
             found |= {
                 "n_classes": len(counts),
-                "smallest_class": int(counts.min()),
+                "smallest_class": smallest,
                 "imbalanced": bool(counts.max() > IMBALANCE * counts.min()),
-                "max_nu": float(2.0 * counts.min() / (counts.min() + counts.max())),
+                "max_nu": 2.0 * smallest / (smallest + largest),
             }
     return found
 

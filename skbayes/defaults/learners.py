@@ -106,10 +106,6 @@ register(
     ],
 )
 register("GaussianNB", var_smoothing=(1e-12, 1.0, LOG))
-register("QuadraticDiscriminantAnalysis", reg_param=(0.0, 1.0))
-register(
-    "NearestCentroid", shrink_threshold=Ordinal([None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
-)
 _GAMMA_PRIORS: dict[str, Any] = dict.fromkeys(
     ("alpha_1", "alpha_2", "lambda_1", "lambda_2"), (1e-10, 1e-2, LOG)
 )
@@ -328,9 +324,10 @@ def kernel_ridge(params: Params, facts: DataFacts) -> Notation:
 
 
 def _radius(params: Params, facts: DataFacts) -> tuple[float, float, str]:
-    # Distances of standardized rows are about twice the root of n_features.
+    # Distances of standardized rows are up to twice the root of n_features. Of smaller
+    # balls, some have no rows, and predictions fail.
     unit = round((facts.n_features or 1) ** 0.5, 3)
-    return (0.1 * unit, 2.0 * unit, LOG)
+    return (unit, 2.0 * unit, LOG)
 
 
 DISTANCES: dict[str, Any] = {
@@ -373,6 +370,14 @@ register(
     "LinearDiscriminantAnalysis",
     solver=_solvers,
     conflicts=[Conflict("solver", "covariance_estimator")],
+)
+register("QuadraticDiscriminantAnalysis", reg_param=(0.0, 1.0))
+register(
+    "NearestCentroid",
+    # Deviations are divided by the median standard deviation of the columns.
+    shrink_threshold=lambda params, facts: Ordinal(
+        [None] if facts.half_constant else [None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
+    ),
 )
 
 
