@@ -44,7 +44,8 @@ def _options(space, name):
     return found.dimension.values if isinstance(found, Choice) else [found]
 
 
-GBLINEAR = [
+# Parameters of trees, which leave no linear booster.
+OF_TREES = [
     {"monotone_constraints": (1, 0, 0, 0)},
     {"monotone_constraints": "(1,0,0,0)"},
     {"interaction_constraints": [[0, 1], [2, 3]]},
@@ -55,24 +56,13 @@ GBLINEAR = [
 ]
 
 
-@pytest.mark.parametrize("name", ["XGBClassifier", "XGBRegressor"])
-@pytest.mark.parametrize("params", GBLINEAR, ids=str)
-def test_parameters_of_trees_leave_no_linear_booster(name, params):
-    estimator = _make(name, **params)
-    for wrapped in (
-        estimator,
-        Pipeline([("m", estimator)]),
-        BaggingClassifier(estimator),
-    ):
-        assert "gblinear" not in repr(default_space(wrapped, X, y))
-    assert "gblinear" in repr(default_space(_make(name, reg_alpha=0.5), X, y))
-
-
 # Class, set parameters, searched parameter, and the options that are left.
 LEFT = [
     ("RandomForestClassifier", {"max_samples": 0.5}, "bootstrap", []),
     ("RandomForestRegressor", {"max_samples": 20}, "bootstrap", []),
     ("ExtraTreesClassifier", {"max_samples": 9, "bootstrap": True}, "bootstrap", []),
+    *(("XGBRegressor", params, "booster", []) for params in OF_TREES),
+    ("XGBRegressor", {"reg_alpha": 0.5}, "booster", ["gbtree", "gblinear"]),
     ("XGBRegressor", {"booster": "dart", "rate_drop": 0.5}, "booster", []),
     ("XGBRegressor", {"booster": "dart"}, "booster", ["gbtree", "gblinear", "dart"]),
     (
@@ -124,9 +114,9 @@ def test_what_conflicts_with_a_set_parameter_is_not_searched(
 ):
     estimator = _make(name, **params)
     steps = Pipeline([("m", estimator)])
-    for prefix, one in (("", estimator), ("m__", steps)):
-        space = _space(one)
-        assert list(_options(space, prefix + searched)) == left
+    bagging = BaggingClassifier(estimator)
+    for prefix, one in (("", estimator), ("m__", steps), ("estimator__", bagging)):
+        assert list(_options(_space(one), prefix + searched)) == left
     data = ["aa bb", "aa cc"] * 20 if "Vectorizer" in name else X
     plain = clone(estimator).set_params(n_components=2) if name == "FastICA" else None
     for config in Space.from_notation(_space(estimator)).covering_sample():

@@ -1,6 +1,7 @@
 """Choices among models for tables of all kinds, and tables that cannot be used."""
 
 import datetime
+import io
 import pickle
 from decimal import Decimal
 
@@ -19,6 +20,7 @@ from skbayes.space.lists import same
 from skbayes.space.notation import pairs_of
 
 pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.filterwarnings("error")
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -54,16 +56,56 @@ def polars_table():
     return pl.DataFrame(columns)
 
 
-MIXED = [*["a", 1, 2.5, True, None, b"c"] * (N // 6)]
-SPARSE = sparse.random(N, 40, 0.2, format="csr", random_state=0)
-NULLABLE = {
-    "integer": pd.array([1, None, 3] * (N // 3), dtype="Int64"),
-    "truth": pd.array([True, None, False] * (N // 3), dtype="boolean"),
-    "text": pd.array(["u", None, "v"] * (N // 3), dtype="string"),
+MIXED = [*["a", 1, 2.5, True, "b", 7] * (N // 6)]
+
+
+def lacking(X):
+    """Return a table without values in some of its rows."""
+    return X.astype(object).where(
+        np.tile(np.arange(N) % 7, (X.shape[1], 1)).T > 0, None
+    )
+
+
+# Columns of all types.
+COLUMNS = {
+    "strings": CLASSES,
+    "category": pd.Categorical(CLASSES),
+    "ordered": pd.Categorical(CLASSES, ordered=True),
+    "string": pd.array(CLASSES, dtype="string"),
+    "integers as categories": pd.Categorical(CODES),
+    "floats as categories": pd.Categorical(CODES / 2),
+    "dates as categories": pd.Categorical(DATES[CODES]),
+    "booleans as categories": pd.Categorical(CODES > 1),
+    "time differences as categories": pd.Categorical((DATES - DATES[0])[CODES]),
+    "periods": pd.period_range("2026-01", periods=3, freq="M")[CODES],
+    "intervals": pd.cut(VALUES, 4),
+    "mixed": MIXED,
+    "bool": CODES > 1,
+    "boolean": pd.array(CODES > 1, dtype="boolean"),
+    "booleans as objects": np.array(CODES > 1, dtype=object),
+    "dates": DATES,
+    "dates with a time zone": DATES.tz_localize("Asia/Tokyo"),
+    "dates as strings": DATES.strftime("%Y-%m-%d %H:%M"),
+    "dates of Python": [date.date() for date in DATES],
+    "time differences": DATES - DATES[0],
+    "decimals": [Decimal(i) / 4 for i in range(N)],
+    "numbers as strings": [*map(str, VALUES)],
+    "Int64": pd.array(np.arange(N) % 7, dtype="Int64"),
+    "integers": np.arange(N) % 11,
+    "floats": RNG.normal(size=N),
+    "float32": RNG.normal(size=N).astype(np.float32),
+    "texts": TEXTS,
 }
+X = frame(**COLUMNS)
+ROWS = [{name: X[name].iloc[i] for name in X} for i in range(6)]
+NOTHING = [np.nan, None, pd.NA, pd.NaT]
+TARGETS = {"Classifier": CODES, "Regressor": VALUES}
+SPARSE = sparse.random(N, 40, 0.2, format="csr", random_state=0)
 # Tables that can be used, with their targets.
 USED = {
     "numbers": (NUMBERS, CLASSES),
+    "columns of all types": (X, CODES),
+    "columns with missing values": (lacking(X), VALUES),
     "regression": (NUMBERS, VALUES),
     "empty columns": (frame(nothing=np.nan, none=[None] * N), CODES),
     "constant columns": (np.column_stack([NUMBERS, np.ones(N)]), CODES),
@@ -73,30 +115,12 @@ USED = {
     "row numbers": (frame(row=np.arange(N)), CODES),
     "identifiers": (frame(userId=RNG.permutation(10**6)[:N]), CODES),
     "identifiers of letters": (frame(key=[f"k{i}" for i in range(N)]), CODES),
-    "dates": (frame(when=DATES), VALUES),
-    "missing dates": (frame(when=[pd.NaT, *DATES[1:]]), VALUES),
-    "dates with a time zone": (frame(when=DATES.tz_localize("Asia/Tokyo")), CODES),
-    "dates in strings": (frame(when=DATES.strftime("%Y-%m-%d %H:%M")), CODES),
-    "dates of Python": (frame(when=[d.date() for d in DATES]), CODES),
-    "time differences": (frame(took=DATES - DATES[0]), VALUES),
-    "mixed types": (frame(mixed=MIXED), CODES),
-    "booleans": (NUMBERS > 0, CODES),
-    "objects that are booleans": (frame(flag=[True, False, None] * 20), CODES),
     "sparse": (SPARSE, CODES),
     "sparse with few columns": (sparse.csc_array(SPARSE), VALUES),
     "sparse lists": (SPARSE.tolil(), CODES),
     "frame of sparse columns": (pd.DataFrame.sparse.from_spmatrix(SPARSE), CODES),
     "wide sparse": (sparse.random(N, 20_000, 1e-3, "csr", random_state=0), CODES),
-    "text": (frame(text=TEXTS), CODES),
-    "missing text": (frame(text=[None, *TEXTS[1:]]), VALUES),
     "only text": (pd.DataFrame({"a": TEXTS, "b": TEXTS[::-1]}), CODES),
-    "pandas categories": (frame(c=pd.Categorical(CODES[::-1])), CODES),
-    "nullable": (frame(**NULLABLE), CODES),
-    "ordered categories": (frame(c=pd.Categorical(CLASSES, ordered=True)), CODES),
-    "intervals and periods": (
-        frame(i=pd.cut(VALUES, 4), p=pd.period_range("2026-01", periods=N, freq="M")),
-        CODES,
-    ),
     "one index for all rows": (frame(c=CLASSES).set_axis([0] * N), CODES),
     "masked": (np.ma.masked_greater(NUMBERS, 1.0), CODES),
     "target of objects": (NUMBERS, CODES.astype(object)),
@@ -104,9 +128,6 @@ USED = {
     "nullable target": (NUMBERS, pd.Series(CODES, dtype="Int64")),
     "truth as a target": (NUMBERS, CODES > 0),
     "target of categories": (NUMBERS, pd.Series(CLASSES, dtype="category")),
-    "missing categories": (frame(c=[*CLASSES[1:], None]), CODES),
-    "numbers in strings": (frame(n=[*map(str, VALUES)]), CODES),
-    "decimals": (frame(n=[*map(Decimal, range(N))]), CODES),
     "huge numbers": (NUMBERS * 1e30, CODES),
     "one column": (NUMBERS[:, :1], VALUES),
     "one column of integers": (np.arange(N)[:, None], VALUES),
@@ -181,7 +202,6 @@ def taken(X, rows):
     return [X[row] for row in rows] if isinstance(X, list) else X[rows]
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", USED)
 def test_each_model_fits_the_table_and_predicts(name):
     X, y = USED[name]
@@ -204,7 +224,6 @@ def test_each_model_fits_the_table_and_predicts(name):
     Space.from_notation(choice.search_spaces)
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_table_that_cannot_be_used_is_refused(name):
     X, y, message = REFUSED[name]
@@ -236,7 +255,9 @@ def plain(notation):
     return getattr(notation, "values", notation)
 
 
-@pytest.mark.parametrize("name", ["numbers", "sparse", "dates", "text", "nullable"])
+@pytest.mark.parametrize(
+    "name", ["numbers", "sparse", "columns of all types", "columns with missing values"]
+)
 def test_the_printed_code_gives_an_equal_pipeline_and_space(name):
     choice = models(*USED[name])
     names = {}
@@ -323,6 +344,117 @@ def test_boosting_receives_categories():
         model.get_params()
         == type(model)(early_stopping=False, random_state=0).get_params()
     )
+
+
+# -- missing values -----------------------------------------------------------------
+
+
+def pipelines(kind, train):
+    """Return a fitted pipeline of each model, by the name of its class."""
+    extra = []
+    for package, name in [("lightgbm", "LGBM"), ("xgboost", "XGB")]:
+        quiet = {"verbose": -1} if name == "LGBM" else {}
+        made = getattr(pytest.importorskip(package), name + kind)
+        extra.append(made(n_estimators=3, n_jobs=1, **quiet))
+    catboost = getattr(pytest.importorskip("catboost"), "CatBoost" + kind)
+    extra.append(catboost(iterations=3, verbose=0, allow_writing_files=False))
+    choice = models(X, TARGETS[kind], extra=extra)
+    fitted = {}
+    for model, space in pairs_of(choice.search_spaces["model"]):
+        names = {"n_estimators", "max_iter"} & set(vars(model))
+        fast = {name: 3 for name in names if getattr(model, name) == 100}
+        pipeline = clone(choice.estimator).set_params(
+            columns=space["columns"][0], model=clone(model).set_params(**fast)
+        )
+        fitted[type(model).__name__] = pipeline.fit(train, TARGETS[kind])
+    return fitted
+
+
+@pytest.fixture(scope="module")
+def classifiers():
+    return pipelines("Classifier", X)
+
+
+@pytest.fixture(scope="module")
+def columns(classifiers):
+    """Return the preprocessing of linear models, trees, and CatBoost."""
+    names = ["LogisticRegression", "RandomForestClassifier", "CatBoostClassifier"]
+    return [classifiers[name][0] for name in names]
+
+
+def assert_equal(found, expected):
+    found, expected = pd.DataFrame(found), pd.DataFrame(expected)
+    pd.testing.assert_frame_equal(found, expected.reset_index(drop=True))
+
+
+def empty_tables():
+    """Yield tables with a row of missing values, as users get them."""
+    for nothing in NOTHING:
+        yield pd.DataFrame([dict.fromkeys(X, nothing)])
+    yield pd.read_csv(io.StringIO(X[:1].assign(**dict.fromkeys(X)).to_csv(index=False)))
+    types = {name: X[name].dtype for name in X if X[name].dtype.kind not in "biu"}
+    yield pd.DataFrame([dict.fromkeys(X)]).astype(types)
+
+
+def test_a_missing_value_is_the_same_in_all_types_of_columns(columns):
+    for transformer in columns:
+        results = [transformer.transform(table) for table in empty_tables()]
+        lacking = [
+            pd.DataFrame([{**ROWS[0], name: nothing} for name in X])
+            for nothing in NOTHING
+        ]
+        mixed = [transformer.transform(table) for table in lacking]
+        for result in results[1:]:
+            assert_equal(result, results[0])
+        for result in mixed[1:]:
+            assert_equal(result, mixed[0])
+
+
+def test_rows_are_the_same_in_a_table_and_one_by_one(columns):
+    for transformer in columns:
+        expected = transformer.transform(X[: len(ROWS)])
+        assert_equal(transformer.transform(pd.DataFrame(ROWS)), expected)
+        last = transformer.transform(pd.DataFrame(ROWS[-1:]))
+        assert_equal(last, pd.DataFrame(expected)[-1:])
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_each_model_predicts_rows_without_a_value(kind, classifiers):
+    fitted = classifiers if kind == "Classifier" else pipelines(kind, X)
+    rows = pd.DataFrame([{**ROWS[0], name: np.nan} for name in X])
+    for pipeline in fitted.values():
+        method = "predict_proba" if kind == "Classifier" else "predict"
+        assert np.isfinite(getattr(pipeline, method)(rows)).all()
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_each_model_can_be_fitted_to_columns_without_a_value(kind):
+    """Such as in the first fold of a time series, before a column was recorded."""
+    train = X.astype(object).assign(**dict.fromkeys(COLUMNS))
+    for pipeline in pipelines(kind, train).values():
+        assert len(pipeline.predict(X)) == N
+
+
+def test_numbers_alone_may_be_missing_in_a_whole_fold():
+    numbers = RNG.normal(size=(N, 3))
+    numbers[0, 1] = np.nan
+    empty = numbers.copy()
+    empty[:, 1] = np.nan
+    for y in TARGETS.values():
+        choice = models(numbers, y)
+        for model, space in pairs_of(choice.search_spaces["model"]):
+            pipeline = clone(choice.estimator)
+            pipeline.set_params(columns=space["columns"][0], model=clone(model))
+            assert len(pipeline.fit(empty, y).predict(numbers)) == N
+
+
+def test_a_column_of_polars_may_be_empty():
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({"x": VALUES, "c": list(CLASSES), "t": list(DATES)})
+    table = table.with_columns(pl.col("c").cast(pl.Categorical).alias("k"))
+    pipeline = models(table, CODES).estimator.fit(table, CODES)
+    nothing = pl.DataFrame(dict.fromkeys(table.columns, [None]))
+    assert np.isfinite(pipeline.predict_proba(nothing)).all()
 
 
 def test_columns_are_converted():
