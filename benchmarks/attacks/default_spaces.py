@@ -41,10 +41,10 @@ from skbayes.space import Space
 LIMITS = {"n_estimators": 3, "iterations": 3, "max_iter": 20}
 QUIET = {
     "catboost": {"verbose": 0, "allow_writing_files": False, "iterations": 3},
-    "lightgbm": {"verbose": -1},
-    "xgboost": {"n_estimators": 3},
+    "lightgbm": {"verbose": -1, "n_jobs": 1},
+    "xgboost": {"n_estimators": 3, "n_jobs": 1},
 }
-KINDS = ("classifier", "regressor", "transformer")
+KINDS = ("classifier", "regressor")
 MAX_SHARE = 0.1
 
 # Number of failed fits, number of fits, and the first error.
@@ -93,7 +93,8 @@ def estimators() -> Iterator[tuple[str, Any]]:
             module = {} if package == "sklearn" else importlib.import_module(package)
             kind = listed[name] if package == "sklearn" else getattr(module, name)
             estimator = kind(**QUIET.get(package, {}))
-            if get_tags(estimator).estimator_type in KINDS:
+            kind = get_tags(estimator).estimator_type
+            if kind in KINDS or hasattr(estimator, "transform"):
                 yield name, estimator
         except (AttributeError, ImportError, KeyError, TypeError):
             continue  # it needs an estimator, or is not installed
@@ -101,6 +102,8 @@ def estimators() -> Iterator[tuple[str, Any]]:
 
 def failures(estimator: Any, X: np.ndarray, y: np.ndarray, number: int) -> Failures:
     """Return the failures; no fits if the own values fail, or nothing is tuned."""
+    if type(estimator).__name__ == "TfidfTransformer":  # counts are not negative
+        X = np.abs(X)
     notation = space_of(parts_of(estimator, DataFacts.of(X, y, 0.75)))
     if not notation or error_of(estimator, {}, X, y):
         return 0, 0, ""
