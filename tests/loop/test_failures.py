@@ -338,13 +338,6 @@ def test_fewer_trials_end_as_grid_search_does(n_iter):
         search.fit(X, y)
 
 
-def test_a_warm_started_search_stops_too():
-    earlier = search_of(SVC(), SVC_SPACE, n_iter=4).fit(X, y)
-    search = search_of(SVC(), SVC_SPACE, warm_start_from=earlier)
-    with pytest.raises(ValueError, match="Input X contains NaN."):
-        search.fit(WITH_GAPS, y)
-
-
 def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
     path = tmp_path / "a.journal"
 

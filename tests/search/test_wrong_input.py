@@ -150,7 +150,6 @@ def fits(estimator, X=X, y=y, space=None, **more):
         (search_of(scoring=own), r"scoring: own .* make_scorer\(own\)"),
         (search_of(scoring=labels), r"scoring: labels .* make_scorer\(labels\)"),
         (search_of(scoring={"a": own}, refit="a"), r"make_scorer\(own\)"),
-        (search_of(scoring={"ours": accuracy_score}), r"make_scorer\(accuracy_score\)"),
         (search_of(scoring=two), r"scoring: two must accept an estimator, X and y"),
         # Metrics of a method that the estimator lacks.
         (
@@ -191,7 +190,7 @@ def fits(estimator, X=X, y=y, space=None, **more):
         (search_of(n_jobs=1.5), "'n_jobs' .* -1 for all"),
         *(
             (search_of(pre_dispatch=text), "pre_dispatch must be .*'2\\*n_jobs'")
-            for text in ("", "two", "2G", "2*njobs", "0", "-1", "n_jobs/0", "None")
+            for text in ("", "2*njobs", "-1", "n_jobs/0")
         ),
         # Callables with other arguments.
         (search_of(refit=no_argument), "refit: no_argument must accept cv_results_"),
@@ -222,10 +221,7 @@ def fits(estimator, X=X, y=y, space=None, **more):
             r"write initial_points=\[{'C': 1}\]",
         ),
         *((make(kind, initial_points=[None]), "initial_points: ") for kind in SEARCHES),
-        *(
-            (search_of(cv=cv), "cv: ")
-            for cv in ([5], [None], b"x", {1}, [("a", "b")], [([0, 1], [2, 300])])
-        ),
+        *((search_of(cv=cv), "cv: ") for cv in ([5], b"x", {1}, [([0, 1], [2, 300])])),
         (search_of(cv=[([], [1])]), "cv: .* numbers of rows below 150"),
         *(
             (search_of(initial_points=points), "initial_points: the number")
@@ -233,10 +229,6 @@ def fits(estimator, X=X, y=y, space=None, **more):
         ),
         (search_of(constraints=[callable, len]), "2 functions and 0 dicts"),
         (search_of(constraints=["recall >= 0.9"]), "or a list of both"),
-        (
-            search_of(constraints=lambda params: params["b"] < 0.5),
-            "The constraint raised KeyError.'b'",
-        ),
         (search_of(return_folds=["predict", "predict_proba"]), "names 2 methods"),
         (search_of(return_folds=True), "return_folds='estimators'"),
         (search_of(surrogate=("oracle", "ei")), "a tuple such as"),
@@ -260,7 +252,6 @@ def fits(estimator, X=X, y=y, space=None, **more):
         ),
         (search_of(KFold()), "estimator|Cannot clone object"),
         # Arguments in the wrong order.
-        (BayesSearchCV(SPACE, SVC()), r"BayesSearchCV\(estimator, search_spaces\)"),
         (BayesSearchCV(models(X, y)), r"^Unpack .*BayesSearchCV\(\*models\(X, y\)"),
         # Rules of the refit.
         (search_of(refit={"rul": "ensemble"}), "refit: a dict must have a 'rule'"),
@@ -275,13 +266,8 @@ def fits(estimator, X=X, y=y, space=None, **more):
             search_of(scoring=["accuracy", "f1_macro"], refit="ensembel"),
             "Did you mean 'ensemble'",
         ),
-        (
-            search_of(kind=MultiStageSearchCV, refit="ensembel"),
-            "Did you mean 'ensemble'",
-        ),
         # Values that no estimator of the space accepts.
         (search_of(space={"C": (-2.0, 0.0)}), "'C': no value is valid. The 'C' para"),
-        (search_of(space={"kernel": ["rfb", "lin"]}), "Got 'rfb' instead"),
         (search_of(space={"tol": stats.norm(-99, 1)}), "'tol'"),
         (
             search_of(space=[{"C": [1.0]}, {"C": [-1.0], "kernel": ["rbf"]}]),
@@ -309,17 +295,12 @@ def test_wrong_arguments(search, message, no_trials):
             (search_of(), given, {}, message)
             for given, message in [
                 ((None, y), "X is None; call fit"),
-                ((X[:0], y[:0]), "X has no rows"),
                 (([], []), "X has no rows"),
                 ((pd.DataFrame(X)[:0], y[:0]), "X has no rows"),
                 ((3, y), "^X and y: "),
                 (("data.csv", y), "^X and y: "),
                 ((y, X), r"exchanged; call fit\(X, y\)"),
                 ((X, MISSING), "y contains missing labels .* rows 3, 8"),
-                (
-                    (X, pd.Series(MISSING).replace(np.nan, None)),
-                    "y contains missing labels .* rows 3, 8",
-                ),
                 (
                     (X, pd.Series(MISSING).replace(np.nan, pd.NA)),
                     "y contains missing labels .* rows 3, 8",
@@ -331,7 +312,6 @@ def test_wrong_arguments(search, message, no_trials):
             for model, target, scoring, message in [
                 (make_pipeline(StandardScaler(), SVR()), None, None, "requires y"),
                 (SVC(), y, "roc_auc", "scoring='roc_auc' does not suit the target y"),
-                (SVC(), y, "precision", "scoring='precision' does not suit"),
                 (SVC(), YES, "f1", "scoring='f1'.*pos_label"),
                 (Ridge(), y > 0, "roc_auc", "roc_auc.*Ridge does not have"),
             ]
@@ -347,9 +327,7 @@ def test_wrong_arguments(search, message, no_trials):
             for model, name, message in [
                 (SVC(), "group", "Did you mean 'groups'"),
                 (SVC(), "sample_weights", "Did you mean 'sample_weight'"),
-                (SCALED, "group", "Did you mean 'groups'"),
                 (SCALED, "sample_weight", "'svc__sample_weight'"),
-                (SCALED, "svc__sample_weihgt", "'svc__sample_weight'"),
                 (SCALED, "svm__sample_weight", "'svc__sample_weight'"),
                 (SVC(), "callbacks", "'callbacks'.*stopper"),
             ]
