@@ -1,6 +1,7 @@
 import math
 from dataclasses import replace
 
+import drawn_searches as drawn
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -13,17 +14,13 @@ from skbayes import BayesSearchCV
 from skbayes.inspection import advice
 from skbayes.search import EnsembleResult
 from skbayes.space import Choice, Ordinal, Space
-from skbayes.trial import FoldResult, History, Trial
+from skbayes.trial import History
 
 X, y = load_iris(return_X_y=True)
 
 
 def history(params, scores):
-    trials = [
-        Trial(i, one, [FoldResult({"score": score}, 0.1, 0.0)], score=score)
-        for i, (one, score) in enumerate(zip(params, scores, strict=True))
-    ]
-    return History(trials)
+    return History(map(drawn.trial, range(len(params)), scores, params))
 
 
 def about(space, best, others):

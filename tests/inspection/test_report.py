@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from text_parameters import IMAGE, SCRIPT, Odd
 
 from skbayes import BayesSearchCV
 from skbayes.inspection import read_record
@@ -25,6 +25,22 @@ TREE = DecisionTreeClassifier(random_state=0)
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
 OPTIONS = {"n_iter": 6, "cv": 2, "random_state": 0}
 VOID = {"meta", "img"}
+# Texts that would break a page without escapes.
+SCRIPT = "<script>window.pwned = 1</script>"
+IMAGE = "\"><img src=x onerror='window.pwned = 2'>"
+
+
+class Odd(GaussianNB):
+    """Classifier with a text as a parameter, one of which it refuses."""
+
+    def __init__(self, text="plain"):
+        super().__init__()
+        self.text = text
+
+    def fit(self, X, y):
+        if self.text == IMAGE:
+            raise ValueError(f"no fit for {self.text} & <b>bold</b>")
+        return super().fit(X, y)
 
 
 class Page(html.parser.HTMLParser):

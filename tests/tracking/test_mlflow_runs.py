@@ -354,28 +354,11 @@ def test_a_fit_is_one_run_with_any_option(autolog, seen, options):
     assert not seen
 
 
-def _reads(found, data, path):
-    """Return calls of public functions that read a fitted search, by name."""
-    calls = {
-        name: functools.partial(getattr(inspection, name).from_search, found)
-        for name in inspection.__all__
-        if name.endswith("Display")
-    }
-    calls |= {
-        name: functools.partial(getattr(inspection, name), found)
-        for name in ("advice", "importance", "read_record")
-    }
-    calls |= {
-        "score": functools.partial(found.score, *data),
-        "predict": functools.partial(found.predict, data[0]),
-        "report": functools.partial(found.report, path),
-        "diagram": found._repr_html_,
-        "frame": functools.partial(results_frame, found.cv_results_),
-    }
-    if hasattr(found, "select"):
-        choice = found.refit if found.refit is not True else 0.1
-        calls["select"] = functools.partial(found.select, choice, *data)
-    return calls
+READERS = [
+    getattr(inspection, name).from_search
+    for name in inspection.__all__
+    if name.endswith("Display")
+] + [inspection.advice, inspection.importance, inspection.read_record]
 
 
 @pytest.mark.parametrize("kind", every_search.SEARCHES)
@@ -383,10 +366,17 @@ def _reads(found, data, path):
 def test_what_reads_a_search_is_no_run(autolog, seen, kind, tmp_path):
     found, data = every_search.fitted(kind), every_search.data(kind)
     autolog.runs.clear()
-    for call in _reads(found, data, tmp_path / "report.html").values():
+    for read in READERS:
         # A display may refuse the search.
         with contextlib.suppress(ValueError):
-            call()
+            read(found)
+    found.score(*data)
+    found.predict(data[0])
+    found.report(tmp_path / "report.html")
+    found._repr_html_()
+    results_frame(found.cv_results_)
+    if hasattr(found, "select"):
+        found.select(found.refit if found.refit is not True else 0.1, *data)
     assert not seen and not autolog.runs
 
 
