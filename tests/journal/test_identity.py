@@ -30,7 +30,6 @@ from sklearn.model_selection import (
     KFold,
     RepeatedKFold,
     ShuffleSplit,
-    StratifiedKFold,
     TimeSeriesSplit,
 )
 from sklearn.pipeline import make_pipeline
@@ -145,14 +144,6 @@ DIFFERENT = {
         make_scorer(f1_score),
         make_scorer(f1_score, average="macro"),
         make_scorer(f1_score, greater_is_better=False),
-    ],
-    "splitters": [
-        KFold(3),
-        KFold(5),
-        StratifiedKFold(5),
-        KFold(5, shuffle=True, random_state=0),
-        KFold(5, shuffle=True, random_state=np.random.RandomState(0)),
-        RepeatedKFold(n_splits=3),
     ],
     "distributions": [
         stats.norm(0, 1),
@@ -406,10 +397,6 @@ def identity(a_search=None, a_space=None, X=X, y=Y, splits=SPLITS, **fit_params)
     return describe_search(*about, X, y, fit_params, splits)
 
 
-def metadata_of(a_search):
-    return search_metadata(type(a_search), a_search._values())
-
-
 def differences(one, other):
     parts = one.keys() | other.keys()
     return {part for part in parts if one.get(part) != other.get(part)}
@@ -531,6 +518,9 @@ def test_splits_that_cannot_be_drawn_again_are_not_compared(reproducible, cv):
     )
     assert one == same != fewer
     assert (one == other) is not reproducible
+    # The options of a splitter are compared in any case.
+    halves = identity(search(cv=ShuffleSplit(test_size=0.5)))
+    assert halves != identity(search(cv=ShuffleSplit()))
 
 
 def test_a_mask_is_the_same_split_as_its_indices():
@@ -538,21 +528,31 @@ def test_a_mask_is_the_same_split_as_its_indices():
     assert identity(splits=masks) == identity()
 
 
-def test_metadata_are_plain_json():
-    metrics = {"a": make_scorer(accuracy_score), "b": "f1"}
-    metadata = metadata_of(search(scoring=metrics, refit="b"))
-    assert metadata["scoring"] is None
-    assert metadata["target_metric"] == "b"
-    bounds = (np.float64(0.5), np.int64(1))
-    tradeoff = TradeoffSearchCV(SVC(), SPACES, score_range=bounds, cost=len)
-    metadata = metadata_of(tradeoff)
-    assert metadata["settings"] == {"tradeoff": 0.5, "score_range": [0.5, 1]}
-    assert metadata["chooses_train_size"] is True
+@pytest.mark.parametrize(
+    "a_search, expected",
+    [
+        (search(scoring="f1"), {"scoring": "f1", "objectives": {}, "settings": {}}),
+        (search(), {"search": "BayesSearchCV", "chooses_train_size": False}),
+        (
+            search(scoring={"a": make_scorer(accuracy_score), "b": "f1"}, refit="b"),
+            {"scoring": None, "target_metric": "b"},
+        ),
+        (
+            TradeoffSearchCV(
+                SVC(), SPACES, score_range=(np.float64(0.5), np.int64(1)), cost=len
+            ),
+            {
+                "settings": {"tradeoff": 0.5, "score_range": [0.5, 1]},
+                "chooses_train_size": True,
+            },
+        ),
+        (
+            ParetoSearchCV(SVC(), SPACES, {"f1": "max", "n": ("min", len)}),
+            {"objectives": {"f1": "max", "n": "min"}},
+        ),
+    ],
+)
+def test_metadata_are_plain_json(a_search, expected):
+    metadata = search_metadata(type(a_search), a_search._values())
+    assert {name: metadata[name] for name in expected} == expected
     assert json.loads(json.dumps(metadata)) == metadata
-    metadata = metadata_of(search(scoring="f1"))
-    shown = [metadata[n] for n in ("search", "scoring", "objectives", "settings")]
-    assert shown == ["BayesSearchCV", "f1", {}, {}]
-    assert metadata["chooses_train_size"] is False
-    objectives = {"accuracy": "max", "size": ("min", "model_size"), "n": ("min", len)}
-    metadata = metadata_of(ParetoSearchCV(SVC(), SPACES, objectives))
-    assert metadata["objectives"] == {"accuracy": "max", "size": "min", "n": "min"}
