@@ -173,27 +173,6 @@ def _engine_overhead(results: dict) -> Table:
     return Table(caption, ["search", "without journal", "with journal"], rows)
 
 
-def _clusters(results: dict) -> Table:
-    """One row per feature: whether it works on each backend."""
-    names = {"loky": "loky", "threading": "threading", "dask": "Dask", "ray": "Ray"}
-    names |= {"spark": "Spark"}
-    rows: dict[str, dict[str, str]] = {}
-    for category, found in results.items():
-        name, _, feature = category.partition(", ")
-        mark = "yes" if found.get("works") else "no"
-        passed = found["held"] == found["tried"]
-        mark = mark if passed else "fails"
-        if "efficiency" in found:
-            mark = number(found["efficiency"], 2)
-        rows.setdefault(feature, {})[name] = mark
-    cells = [[feature, *map(row.get, names, [""] * 5)] for feature, row in rows.items()]
-    caption = (
-        "Features of a search by backend. Empty: not applicable. Efficiency is the "
-        "ideal by the real time of fits that sleep, with four workers."
-    )
-    return Table(caption, ["Feature", *names.values()], cells)
-
-
 REGRET = (
     "Normalized regret × 1000, mean ± standard error over tasks and seeds. 0 is the "
     "best known score, and 1000 is the score of the median random trial. Differences "
@@ -253,7 +232,6 @@ TABLES: dict[str, Callable[[dict], Table]] = {
     "engine_overhead/ms": _engine_overhead,
     "judge_priors/pool": _priors,
     "ensembles/table": _ensembles,
-    "attacks/clusters-after": _clusters,
 }
 
 

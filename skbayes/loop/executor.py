@@ -14,14 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
-from functools import cached_property
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Any
 
 import joblib
@@ -32,22 +25,16 @@ from sklearn.utils.parallel import Parallel
 
 from skbayes import compat
 from skbayes.compat import workers
-from skbayes.loop.ray_tasks import RayTasks
 from skbayes.trial.backend import (
     Backend,
     DaskBackend,
     ProcessBackend,
-    RayBackend,
-    SparkBackend,
     ThreadBackend,
     lost_cluster,
 )
 from skbayes.utils.blas import shared_blas_threads
 
 Task = Callable[[Parallel], Any]
-
-# Backends by the package of joblib's backend, which may have subclasses elsewhere.
-_KINDS = {"joblib": ProcessBackend, "ray": RayBackend, "joblibspark": SparkBackend}
 
 # Seconds between checks for Ctrl-C, if waiting cannot be interrupted.
 PATIENCE = 0.2
@@ -81,7 +68,6 @@ class ExecutionContext:
         self._joblib = workers.joblib_settings()
         self._errstate = np.geterr()
         self._context = contextvars.copy_context()
-        self._interrupted = threading.Event()
         self.backend = workers.active_backend()
         self.n_workers = int(joblib.effective_n_jobs(n_jobs))
         if self._is_dask:
@@ -107,9 +93,9 @@ class ExecutionContext:
             return ThreadBackend
         if self._is_dask:
             return DaskBackend
-        # Derived backends may run on another machine.
+        # Backends of other packages, such as Ray and Spark, may run on other machines.
         package = type(self.backend).__module__.partition(".")[0]
-        return _KINDS.get(package, Backend)
+        return ProcessBackend if package == "joblib" else Backend
 
     @property
     def backend_options(self) -> dict[str, Any]:
@@ -144,25 +130,8 @@ class ExecutionContext:
 
         False if each of them would start as many processes as are allowed in total.
         """
-        own = None if self.n_workers == 1 else self._own_backend()
+        own = None if self.n_workers == 1 else workers.own_backend(self.backend)
         return own is not None and not workers.owns_processes(own)
-
-    @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        """Threads that wait for the workers of Ray."""
-        return ThreadPoolExecutor(self.n_workers)
-
-    def interrupt(self) -> None:
-        """End the processes that all calls share, and start no other fit on Ray."""
-        self._interrupted.set()
-        workers.kill_workers(self.backend)
-
-    def _own_backend(self) -> Any:
-        """Return a backend of joblib for one thread; None if none can be created."""
-        if self.kind is RayBackend:
-            options = getattr(self.backend, "ray_remote_args", None) or {}
-            return RayTasks(self._threads, options, self._interrupted)
-        return workers.own_backend(self.backend)
 
     def explained(self, error: BaseException) -> BaseException:
         """Return an error that names the cause, if the client of Dask was closed."""
@@ -191,7 +160,7 @@ class ExecutionContext:
         is_shared = self.n_workers > 1 and workers.shares_processes(self.backend)
         if settings.get("backend") is not None or is_shared:
             # If no separate backend is possible, no other thread uses this one.
-            settings["backend"] = self._own_backend() or self.backend
+            settings["backend"] = workers.own_backend(self.backend) or self.backend
 
         def entered() -> Any:
             with (
@@ -266,15 +235,16 @@ class TrialExecutor:
             self._waiting.put(None)
         if kind is not None and not issubclass(kind, Exception):
             if self._threads:
-                self._context.interrupt()
+                workers.kill_workers(self._context.backend)
             return
         for thread in self._threads:
             thread.join()
         self._around.close()
 
     def end_workers(self) -> None:
-        """Kill the workers if they are processes of joblib."""
-        workers.end_workers(self._context.backend)
+        """End the workers if they are processes that all calls of joblib share."""
+        if self._threads:
+            workers.end_workers(self._context.backend)
 
     @property
     def under_way(self) -> list[int]:
@@ -360,14 +330,8 @@ class TrialExecutor:
             self._tasks.clear()
 
 
-# Exceptions of clusters for a crashed worker, by package.
-_DEATHS = {
-    "distributed": ("KilledWorker", "FutureCancelledError"),
-    "ray": (
-        *("ActorDiedError", "ActorUnavailableError", "WorkerCrashedError"),
-        *("NodeDiedError", "OutOfMemoryError"),
-    ),
-}
+# Exceptions of Dask for a crashed worker.
+_DEATHS = [("distributed", name) for name in ("KilledWorker", "FutureCancelledError")]
 
 
 def is_death(error: BaseException) -> bool:
@@ -379,8 +343,7 @@ def is_death(error: BaseException) -> bool:
     """
     if isinstance(error, BrokenExecutor | compat.ShutdownExecutorError):
         return True
-    package, name = _origin(error)
-    if name in _DEATHS.get(package, ()):
+    if _origin(error) in _DEATHS:
         return True
     return error.__context__ is not None and is_death(error.__context__)
 

@@ -403,6 +403,8 @@ class Scheduler:
         self._reason = StopReason.INTERRUPTED
         try:
             self._on_interrupt()
+            # Ctrl-C has reached the workers, too, and may have locked their queues.
+            self.executor.end_workers()
             self._drain()
         except Exception:
             self._abandon()

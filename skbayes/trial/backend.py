@@ -4,28 +4,23 @@ A backend sends folds to joblib and returns their results. joblib would pickle t
 inputs, which all fits share, again for every trial. Instead, each fit receives a small
 handle, and each process loads the inputs once. Large arrays are stored in one file,
 which the workers map into memory, so that the machine has one copy for any number of
-workers. Dask, Ray and Spark have their own stores for such inputs.
+workers. Dask has its own store for such inputs.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
 import math
 import mmap
-import multiprocessing
 import os
-import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from skbayes.trial.fold import Fold, Job, run_folds
@@ -111,7 +106,6 @@ class DiskHandle(DataHandle):
     def load(self) -> Any:
         """Return the job; it is read once per process."""
         if self.folder not in _loaded:
-            _spare_queues()
             _loaded.clear()
             with open(os.path.join(self.folder, "job"), "rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -145,20 +139,20 @@ class DiskHandle(DataHandle):
 _loading = threading.Lock()
 
 
-class EngineHandle(DataHandle):
-    """Handle of a job in the store of an engine, of which `fetch` returns a copy."""
+class DaskHandle(DataHandle):
+    """Handle of a job in the memory of the workers of Dask."""
 
-    def __init__(self, key: str, fetch: Callable[[Any], Any], reference: Any) -> None:
+    def __init__(self, key: str) -> None:
         super().__init__(None)
-        self.key, self._fetch, self._reference = key, fetch, reference
+        self.key = key
 
     def load(self) -> Any:
         """Return the job; it is fetched once per process."""
         with _loading:
             if self.key not in _loaded:
-                # The loss of the job by the engine is no error of the fit.
+                # The loss of the job by Dask is no error of the fit.
                 self.returns_errors = False
-                job = self._fetch(self._reference)
+                job = _gathered(self.key)
                 self.returns_errors = True
                 # Keep the job of one other search.
                 for other in list(_loaded)[:-1]:
@@ -249,12 +243,6 @@ class Backend:
         """Time at which fits are aborted, so that the refit ends by the deadline."""
         return None if self.deadline is None else self.deadline - self.reserved
 
-    def _content(self) -> memoryview:
-        """Return the content of a file with the inputs."""
-        file = io.BytesIO()
-        write(file, self.job)
-        return file.getbuffer()
-
     def stop(self) -> None:
         """Request that fits that have not started are skipped, if supported."""
 
@@ -342,7 +330,7 @@ class DaskBackend(Backend):
     def _transfer(self) -> Any:
         # The data are not hashed, because hashing takes longer than sending them.
         self._future = self.client.scatter(DataHandle(self.job), hash=False)
-        return EngineHandle(self._future.key, _gathered, self._future.key)
+        return DaskHandle(self._future.key)
 
     def renew(self) -> None:
         """Scatter the inputs again."""
@@ -370,81 +358,6 @@ def lost_cluster(cause: BaseException) -> RuntimeError:
     return error
 
 
-class RayBackend(Backend):
-    """Workers of Ray; the workers of a machine share the inputs in memory."""
-
-    def _transfer(self) -> Any:
-        import ray
-
-        reference = ray.put(np.frombuffer(self._content(), np.uint8))
-        key = uuid.uuid4().hex
-        return EngineHandle(key, _ray_value, (reference, self.max_nbytes))
-
-    def renew(self) -> None:
-        """Store the inputs again."""
-        self.handle = self._transfer()
-
-    def __exit__(self, *exception: object) -> None:
-        """Release the inputs."""
-        self.handle = None
-
-
-class SparkBackend(Backend):
-    """Executors of Spark, to which the inputs are broadcast once."""
-
-    _broadcast: Any = None
-
-    def _transfer(self) -> Any:
-        from pyspark import SparkContext
-        from pyspark.sql.utils import is_remote
-
-        if is_remote():  # Spark Connect has no broadcasts
-            return super()._transfer()
-        self._broadcast = SparkContext.getOrCreate().broadcast(bytes(self._content()))
-        key = uuid.uuid4().hex
-        return EngineHandle(key, _spark_value, (self._broadcast, self.max_nbytes))
-
-    def __exit__(self, *exception: object) -> None:
-        """Release the inputs."""
-        if self._broadcast is not None:
-            with contextlib.suppress(Exception):  # the cluster has ended
-                self._broadcast.destroy()
-
-
-# Modules of the functions that call the tasks of a worker, and of the queues of tasks.
-_LOOPS = {"joblib.externals.loky.process_executor", "multiprocessing.pool"}
-_QUEUES = {
-    *("joblib.externals.loky.backend.queues", "joblib.pool"),
-    "multiprocessing.queues",
-}
-
-
-def _spare_queues() -> None:
-    """Let Ctrl-C not interrupt this worker while it waits for a task or sends a result.
-
-    The lock of the queue could remain locked, so that all workers would stand still.
-    """
-    is_worker = multiprocessing.parent_process() is not None
-    is_worker = is_worker and threading.current_thread() is threading.main_thread()
-    if is_worker and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt_task)
-
-
-def _interrupt_task(number: int, frame: FrameType | None) -> None:
-    inner = None
-    while frame is not None:
-        module = frame.f_globals.get("__name__")
-        if module in _LOOPS and inner in _QUEUES:
-            return
-        inner, frame = module, frame.f_back
-    raise KeyboardInterrupt
-
-
-def called(function: Callable[[], Any]) -> Any:
-    """Call a function; the engines send this wrapper, as they refuse some callables."""
-    return function()
-
-
 def _gathered(key: str) -> Any:
     """Return a job in the memory of any worker of Dask."""
     from distributed import Future, get_client
@@ -456,13 +369,3 @@ def _gathered(key: str) -> Any:
 
 async def _forget(key: str) -> None:
     _loaded.pop(key, None)
-
-
-def _ray_value(reference: tuple[Any, float]) -> Any:
-    import ray
-
-    return read(memoryview(ray.get(reference[0])), reference[1])
-
-
-def _spark_value(reference: tuple[Any, float]) -> Any:
-    return read(memoryview(reference[0].value), reference[1])

@@ -33,14 +33,7 @@ from skbayes.loop.executor import (
     is_unreadable,
     was_retried,
 )
-from skbayes.loop.ray_tasks import RayTasks
-from skbayes.trial.backend import (
-    Backend,
-    ProcessBackend,
-    RayBackend,
-    SparkBackend,
-    ThreadBackend,
-)
+from skbayes.trial.backend import Backend, ProcessBackend, ThreadBackend
 
 pytestmark = pytest.mark.usefixtures("forked_dask")
 
@@ -158,18 +151,6 @@ def test_where_fits_run(backend, n_jobs, n_workers, kind, can_overlap):
     around = environment(n_jobs, backend=backend)
     assert (around.n_workers, around.kind) == (n_workers, kind)
     assert around.can_overlap == can_overlap
-
-
-@pytest.mark.parametrize(
-    "package, kind", [("ray", RayBackend), ("joblibspark", SparkBackend)]
-)
-def test_backends_of_engines_are_known_by_their_package(package, kind):
-    made = type("Named", (MultiprocessingBackend,), {"__module__": f"{package}.joblib"})
-    around = environment(backend=made())
-    assert around.kind is kind
-    # The trials share the tasks of Ray.
-    assert around.can_overlap == (package == "ray")
-    assert isinstance(own_backend(around), RayTasks) == (package == "ray")
 
 
 @pytest.mark.parametrize("n_jobs, expected", [(2, ["left", 5, "back"]), (1, [5])])
@@ -451,11 +432,8 @@ def test_workers_of_a_thread_are_prepared_once_unless_another_call_lost_them():
     [
         ("distributed.scheduler", "KilledWorker", True, True),
         ("distributed.client", "FutureCancelledError", True, False),
-        ("ray.exceptions", "ActorDiedError", True, False),
-        ("ray.exceptions", "OutOfMemoryError", True, False),
-        ("ray.exceptions", "NodeDiedError", True, False),
-        ("ray.exceptions", "GetTimeoutError", False, False),
-        ("elsewhere", "ActorDiedError", False, False),
+        ("distributed.client", "FutureError", False, False),
+        ("elsewhere", "KilledWorker", False, False),
     ],
 )
 def test_errors_of_clusters_for_a_crashed_worker(module, name, is_dead, retried):

@@ -148,6 +148,9 @@ class Fake:
     def stop(self):
         self.is_stopped = True
 
+    def end_workers(self):
+        """End nothing: there are no processes."""
+
     def run(self, n_iter, n_points=1, journal=None, report=None, **budget):
         scheduler = Scheduler(
             self,

@@ -5,27 +5,23 @@ import pickle
 import shutil
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from endings import interrupted_in_queue, interrupted_in_task
-from joblib import parallel_config
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
 from sklearn.svm import SVC
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import Parallel
 
 from skbayes.trial import backend as backends
 from skbayes.trial.backend import (
     Backend,
+    DaskHandle,
     DataHandle,
-    EngineHandle,
     ProcessBackend,
-    SparkBackend,
     ThreadBackend,
 )
 from skbayes.trial.fold import Fold, Job, run_folds
@@ -116,9 +112,8 @@ def test_that_folds_cannot_be_sent_is_said_once():
             raise TypeError("stays here")
 
     workers, folds = Workers(0.0), [Fold(i, {"C": Staying()}) for i in range(2)]
-    with KillableBackend(
-        ThreadBackend(job()), FitLimits(trial_timeout=9.0), {}
-    ) as backend:
+    limits = FitLimits(trial_timeout=9.0)
+    with KillableBackend(ThreadBackend(job()), limits, {}) as backend:
         with pytest.warns(UserWarning) as warned:
             backend.run(workers, folds)
     assert workers.sizes == [[1, 1]]
@@ -277,40 +272,29 @@ def test_a_worker_maps_the_data_once():
         assert len(backends._loaded) == 1
 
 
-FETCHED = []
+def test_a_process_fetches_the_job_of_dask_once(monkeypatch):
+    fetched = []
 
+    def gathered(key):
+        fetched.append(key)
+        if key == "lost":
+            raise ConnectionError("the worker has ended")
+        return job_on(TABLE + int(key))
 
-def fetch(reference):
-    FETCHED.append(reference)
-    return job_on(TABLE + reference)
-
-
-def test_a_process_fetches_the_job_of_an_engine_once():
-    FETCHED.clear()
+    monkeypatch.setattr(backends, "_gathered", gathered)
     backends._loaded.clear()
-    handles = [EngineHandle(str(i), fetch, i) for i in range(3)]
+    handles = [DaskHandle(str(i)) for i in range(3)]
     # Two searches at the same time.
     for _ in range(2):
         for i in (0, 1):
             handle = pickle.loads(pickle.dumps(handles[i]))
             assert handle.load().X[0, 0] == i
-    assert FETCHED == [0, 1]
+    assert fetched == ["0", "1"]
     handles[2].load()
     assert len(backends._loaded) == 2
-    # The process of a fit has no connection to the engine.
-    handle = pickle.loads(pickle.dumps(handles[2].portable()))
-    assert handle.load().X[0, 0] == 2 and handle.key == handles[2].key
-    assert FETCHED == [0, 1, 2]
-
-
-def lost(reference):
-    raise ConnectionError(reference)
-
-
-def test_a_lost_job_is_no_error_of_a_fit():
-    handle = EngineHandle("lost", lost, "the worker has ended")
+    # A lost job is no error of a fit.
     with pytest.raises(ConnectionError, match="has ended"):
-        run_folds(handle, FOLDS[:1])
+        run_folds(DaskHandle("lost"), FOLDS[:1])
 
 
 def resident_bytes(path):
@@ -376,30 +360,3 @@ def test_what_another_program_removed_is_put_back(tmp_path):
         transfer.stop()
         assert transfer.handle.stopped()
     assert os.listdir(tmp_path) == []
-
-
-def test_a_cluster_of_spark_may_end_before_the_search(monkeypatch):
-    calls = []
-
-    def fail():
-        calls.append("destroy")
-        raise RuntimeError("stopped")
-
-    broadcast = SimpleNamespace(destroy=fail)
-    monkeypatch.setattr(SparkBackend, "_transfer", lambda self: None)
-    with SparkBackend(TABLE) as transfer:
-        transfer._broadcast = broadcast
-    assert calls == ["destroy"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
-@pytest.mark.parametrize("kind", ["loky", "multiprocessing"])
-def test_ctrl_c_interrupts_the_tasks_of_a_worker_but_not_its_queues(kind):
-    with (
-        ProcessBackend(job()) as backend,
-        parallel_config(kind),
-        Parallel(n_jobs=2) as parallel,
-    ):
-        for function, expected in ((interrupted_in_queue, 0), (interrupted_in_task, 1)):
-            calls = [delayed(function)(backend.handle)] * 4
-            assert parallel(calls) == [expected] * 4

@@ -243,6 +243,7 @@ def test_a_time_that_is_none_is_refused(given):
 PROGRAM = """
 import logging
 import sys
+import joblib
 from simple_estimators import Noting
 from sklearn.datasets import load_iris
 from skbayes import BayesSearchCV
@@ -250,15 +251,17 @@ logging.basicConfig(level=logging.DEBUG, format="%(message)s")
 X, y = load_iris(return_X_y=True)
 model = Noting(folder=sys.argv[1])
 search = BayesSearchCV(model, {"quality": (0.0, 1.0)}, n_iter=99, cv=8)
-search.set_params(verbose=1, n_jobs=2, pre_dispatch=3).fit(X, y)
+search.set_params(verbose=1, n_jobs=2, pre_dispatch=3)
+with joblib.parallel_config(sys.argv[2]):
+    search.fit(X, y)
 print(search.stop_reason_, search.optimizer_.n_told, len(search.predict(X)))
 """
 
 
-def start_search(folder):
+def start_search(folder, backend):
     """Run the program until it has reported two trials."""
     process = subprocess.Popen(
-        [sys.executable, "-u", "-c", PROGRAM, folder],
+        [sys.executable, "-u", "-c", PROGRAM, folder, backend],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -299,10 +302,14 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
 @posix
-def test_ctrl_c_from_a_terminal(tmp_path):
-    process = start_search(tmp_path)
-    # A terminal sends the signal to the workers too.
-    os.killpg(process.pid, signal.SIGINT)
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_ctrl_c_ends_the_fits_of_processes(is_terminal, tmp_path):
+    process = start_search(tmp_path, "loky")
+    # From now on each fit takes ten minutes.
+    (tmp_path / "slowly").touch()
+    wait_until(lambda: n_marks(tmp_path, "slow") > 0)
+    # A terminal sends the signal to the workers, too.
+    (os.killpg if is_terminal else os.kill)(process.pid, signal.SIGINT)
     out, err = finish(process)
     assert process.returncode == 0, err
     reason, n_told, n_predicted = out.splitlines()[-1].split()
@@ -316,16 +323,12 @@ def test_ctrl_c_from_a_terminal(tmp_path):
 
 @posix
 def test_a_second_ctrl_c_passes_on_at_once(tmp_path):
-    process = start_search(tmp_path)
-    # From now on each fit takes ten minutes.
+    process = start_search(tmp_path, "threading")
     (tmp_path / "slowly").touch()
     wait_until(lambda: n_marks(tmp_path, "slow") > 0)
-    os.kill(process.pid, signal.SIGINT)
-    # The first interrupt is handled when the marker that stops other fits exists.
-    wait_until(lambda: list(tmp_path.glob("skbayes*/stop")))
-    os.kill(process.pid, signal.SIGINT)
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
     _, err = finish(process)
     assert process.returncode != 0
-    # Ignore loky's messages about the end of its workers.
     assert "\nKeyboardInterrupt\n" in err
-    assert not list(tmp_path.glob("skbayes*"))
