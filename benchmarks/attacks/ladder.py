@@ -28,6 +28,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from skbayes import MultiStageSearchCV
 from skbayes.loop import scheduler
+from skbayes.search import running
 from skbayes.trial import evaluator, fold
 
 N_SPLITS, BOUND = 3, 0.6
@@ -258,7 +259,7 @@ def cases(n_cases: int, seed: int) -> Iterator[tuple]:
     """Yield the cases by whether the stages are chosen."""
     for module in (evaluator, fold, scheduler):
         module.time = CLOCK  # type: ignore[attr-defined]
-    evaluator.aborts_at_timeout = lambda *given: False
+    running.can_end_fits = lambda *given: False
     for number in range(seed, seed + n_cases):
         case = Case(number)
         kind = "chosen" if case.stages == "auto" else "given"

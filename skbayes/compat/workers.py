@@ -128,6 +128,12 @@ def environment_of(backend: Any, n_workers: int) -> dict[str, str]:
     return {name: str(given or os.environ.get(name, share)) for name in names}
 
 
+def nested_settings() -> dict[str, Any]:
+    """Return the settings of joblib within a fit that a worker of this thread runs."""
+    backend, n_jobs = active_backend().get_nested_backend()
+    return {"backend": backend, "n_jobs": n_jobs}
+
+
 def threads() -> Any:
     """Return joblib's backend of threads."""
     with parallel_config("threading"):
@@ -142,17 +148,16 @@ def _one_at_a_time(method: Any, *args: Any, **kwargs: Any) -> Any:
 def _submit_or_fail(backend: Any, submit: Any, *args: Any, **kwargs: Any) -> Any:
     """Submit a task to loky, or raise an error if its pool ends while this waits.
 
-    Another thread that replaces a pool holds loky's lock until the callbacks of the old
-    pool have run. They wait for the lock of the call of joblib that is in `submit`.
+    Another thread that replaces a pool waits until the callbacks of the old pool have
+    run. They wait for the lock of the call of joblib that is in `submit`.
     """
-    lock = getattr(backend._workers, "_submit_resize_lock", _POOL_LOCK)
-    while not lock.acquire(timeout=LONGEST_WAIT):
+    while not _POOL_LOCK.acquire(timeout=LONGEST_WAIT):
         if _has_ended(backend._workers):
             raise ShutdownExecutorError("The pool ended before this task was sent.")
     try:
         return submit(*args, **kwargs)
     finally:
-        lock.release()
+        _POOL_LOCK.release()
 
 
 def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:

@@ -39,9 +39,6 @@ Task = Callable[[Parallel], Any]
 # Seconds between checks for Ctrl-C, if waiting cannot be interrupted.
 PATIENCE = 0.2
 
-# Number of the task that starts the workers.
-WARM_UP = -1
-
 # Number of fits in flight per worker (without the fits of one more trial) that keeps
 # the workers busy: a trial waits until all trials before it are observed.
 FITS_PER_WORKER = 1.5
@@ -53,14 +50,11 @@ class ExecutionContext:
     The configurations of scikit-learn and joblib and NumPy's error state belong to a
     thread, and new threads start with the defaults. `n_jobs` and `pre_dispatch` are as
     for the searches. `n_workers` is the number of fits that can run in parallel, and
-    `backend` the one of joblib that runs them. With `in_threads`, threads replace
-    joblib's workers on this machine: they wait for separate processes, which have the
-    variables of `environment`.
+    `backend` the one of joblib that runs them. If it `ends_fits`, threads wait for
+    processes of the search, which have the variables of `environment`.
     """
 
-    def __init__(
-        self, n_jobs: int | None, pre_dispatch: int | str, in_threads: bool = False
-    ) -> None:
+    def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
         # An int is a number of trials, whose fits joblib dispatches as by default.
         is_of_fits = isinstance(pre_dispatch, str)
         self._pre_dispatch = pre_dispatch if is_of_fits else "2*n_jobs"
@@ -73,13 +67,17 @@ class ExecutionContext:
         if self._is_dask:
             # There may be one worker, or none, while others start.
             self.n_workers = max(2, self.n_workers)
+        self.ends_fits = False
         self.environment: dict[str, str] = {}
-        if in_threads and self.n_workers > 1:
-            if self.kind in (ThreadBackend, ProcessBackend):
-                n = self.n_workers
-                self.environment = workers.environment_of(self.backend, n)
-            if self.kind is ProcessBackend:
-                self.backend = self._joblib["backend"] = workers.threads()
+
+    def wait_in_threads(self) -> None:
+        """Let threads of this process, which wait for others, replace the workers."""
+        self.ends_fits = True
+        if self.n_workers > 1:
+            n_workers = self.n_workers
+            self.environment = workers.environment_of(self.backend, n_workers)
+        if self.kind is ProcessBackend:
+            self.backend = self._joblib["backend"] = workers.threads()
 
     @property
     def _is_dask(self) -> bool:
@@ -269,15 +267,6 @@ class TrialExecutor:
                 )
             )
             self._threads[-1].start()
-
-    def warm_up(self, task: Task, seconds: float = math.inf) -> Any:
-        """Run a task before all others; return its result, None after some seconds."""
-        self.start(WARM_UP, task)
-        try:
-            done = self.finished(seconds)
-        finally:
-            self._futures.pop(WARM_UP, None)
-        return done[WARM_UP].result() if done else None
 
     def _serve(self) -> None:
         with contextlib.ExitStack() as stack:

@@ -41,10 +41,6 @@ MAX_DEATHS = 2
 # so many times the median duration of trials, and at least for so many seconds.
 PATIENCE, LEAST_PATIENCE = 3.0, 2.0
 
-# Seconds after the deadline in which fits are aborted. Workers that do not answer until
-# then, because they import a module, are killed.
-LONGEST_ABORT = 2.0
-
 
 class StopReason:
     """Values of `stop_reason_` that are not from stoppers."""
@@ -138,7 +134,7 @@ class Scheduler:
             except SearchTimeout:
                 self._reason = StopReason.TIMEOUT
                 on_interrupt()
-                self._drain(LONGEST_ABORT)
+                self._drain()
         except KeyboardInterrupt:
             self._interrupt()
         except Exception:
@@ -422,18 +418,11 @@ class Scheduler:
         self._evaluations.pop(number, None)
         self.optimizer.forget(configuration)
 
-    def _drain(self, seconds: float = math.inf) -> None:
-        """Let running fits end; store the finished trials, remove the others.
-
-        After some seconds without a result, workers of joblib are killed.
-        """
+    def _drain(self) -> None:
+        """Let running fits end; store the finished trials, remove the others."""
         self.executor.drop()
         while self.executor.under_way:
-            futures = self.executor.finished(seconds)
-            if not futures:
-                self.executor.end_workers()
-                seconds = math.inf
-            for number, future in futures.items():
+            for number, future in self.executor.finished().items():
                 if future.exception() is not None:
                     continue
                 try:

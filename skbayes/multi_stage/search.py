@@ -134,8 +134,8 @@ class MultiStageSearchCV(BayesSearchCV):
         the limit, a warning is issued.
 
         Each worker runs its fits in a separate process, even if there is only one
-        worker. Running fits cannot be aborted on a cluster, with callbacks in the
-        process of the search, or if they cannot be pickled (see :ref:`timeout`).
+        worker. Running fits cannot be aborted on Windows, on a cluster, with callbacks
+        in the process of the search, or if they cannot be pickled (see :ref:`timeout`).
 
         No stage begins after the limit. Each stage gets a share of the time that
         remains when it begins, proportional to its number of trials times the size of
@@ -298,7 +298,7 @@ class MultiStageSearchCV(BayesSearchCV):
           that all workers map into memory do not count. A fit that exceeds the limit is
           aborted, and the state of its trial is "out_of_memory". Otherwise, such a
           trial is treated like a trial that exceeds its time. Requires psutil, which
-          the extra `limits` installs.
+          the extra `limits` installs. It is refused on Windows and on a cluster.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations. Pass an int for the same trials in every
         call of `fit`. With another number of workers, the trials are the same only if

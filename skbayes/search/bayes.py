@@ -86,8 +86,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         the limit, a warning is issued.
 
         Each worker runs its fits in a separate process, even if there is only one
-        worker. Running fits cannot be aborted on a cluster, with callbacks in the
-        process of the search, or if they cannot be pickled (see :ref:`timeout`).
+        worker. Running fits cannot be aborted on Windows, on a cluster, with callbacks
+        in the process of the search, or if they cannot be pickled (see :ref:`timeout`).
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with the trials so far after every
         trial. The search ends when one of them returns True; running trials are
@@ -256,7 +256,7 @@ class BayesSearchCV(BaseBayesSearchCV):
           that all workers map into memory do not count. A fit that exceeds the limit is
           aborted, and the state of its trial is "out_of_memory". Otherwise, such a
           trial is treated like a trial that exceeds its time. Requires psutil, which
-          the extra `limits` installs.
+          the extra `limits` installs. It is refused on Windows and on a cluster.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations. Pass an int for the same trials in every
         call of `fit`. With another number of workers, the trials are the same only if

@@ -133,8 +133,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         the limit, a warning is issued.
 
         Each worker runs its fits in a separate process, even if there is only one
-        worker. Running fits cannot be aborted on a cluster, with callbacks in the
-        process of the search, or if they cannot be pickled (see :ref:`timeout`).
+        worker. Running fits cannot be aborted on Windows, on a cluster, with callbacks
+        in the process of the search, or if they cannot be pickled (see :ref:`timeout`).
 
         Each part of the search gets the share of the time that its trials would need if
         durations were proportional to the number of rows.
@@ -285,7 +285,7 @@ class HyperTuneSearchCV(BayesSearchCV):
           that all workers map into memory do not count. A fit that exceeds the limit is
           aborted, and the state of its trial is "out_of_memory". Otherwise, such a
           trial is treated like a trial that exceeds its time. Requires psutil, which
-          the extra `limits` installs.
+          the extra `limits` installs. It is refused on Windows and on a cluster.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations. Pass an int for the same trials in every
         call of `fit`. With another number of workers, the trials are the same only if

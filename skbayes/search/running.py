@@ -29,7 +29,12 @@ from skbayes.search.plan import nearest_point, with_subsets
 from skbayes.search.refit_time import refit_seconds
 from skbayes.trial.aspects.constraints import unreachable_text
 from skbayes.trial.backend import Backend
-from skbayes.trial.evaluator import CandidateEvaluator, make_backend, make_job
+from skbayes.trial.evaluator import (
+    CandidateEvaluator,
+    can_end_fits,
+    make_backend,
+    make_job,
+)
 from skbayes.trial.plan import Allowance, NullJournal, Plan, Stage, StageStart
 from skbayes.trial.prefix_store import temporary_store
 from skbayes.trial.records import History, Trial, TrialState
@@ -95,9 +100,9 @@ class RunningSearch:
                 stack.enter_context(autologged(search, *data))
             stack.enter_context(plan.tasks.fit())
             given = plan.settings["pre_dispatch"]
-            # Processes that can be killed need threads only. Callbacks need workers.
-            in_threads = plan.limits.is_given and not plan.is_observed
-            context = ExecutionContext(search.n_jobs, given, in_threads)
+            context = ExecutionContext(search.n_jobs, given)
+            if can_end_fits(plan, context):
+                context.wait_in_threads()
             journal = NullJournal()
             # By default, as many trials are in progress as keep the workers busy.
             n_points = context.trials_in_flight(len(plan.splits))
@@ -245,7 +250,7 @@ class RunningSearch:
             TrialExecutor(context, n_points, len(plan.splits)) as executor,
             self._reporting(stages, backend) as report,
         ):
-            backend.warm_up(executor)
+            backend.warm_up()
             evaluator = CandidateEvaluator(plan, backend, n_planned)
             budget = self._begin_budget(backend, n_planned)
             yield evaluator, executor, budget, report

@@ -15,7 +15,6 @@ import mmap
 import os
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -34,26 +33,19 @@ from skbayes.trial.temporary_files import (
 
 
 class DataHandle:
-    """Handle that contains the job; the `key` is the same for all handles of the data.
+    """Handle that contains the job.
 
     An exception in a worker would end its pool, and thereby the folds of other trials.
     If `returns_errors`, it is therefore returned.
     """
 
-    n_shared = 0
-
     def __init__(self, job: Any, returns_errors: bool = True) -> None:
         self._job = job
         self.returns_errors = returns_errors
-        self.key = uuid.uuid4().hex
 
     def load(self) -> Any:
         """Return the job, in the process of the fit."""
         return self._job
-
-    def portable(self) -> DataHandle:
-        """Return a handle for another process of the machine of the fit."""
-        return self
 
     def stopped(self) -> bool:
         """Return whether to skip fits that have not started."""
@@ -62,10 +54,6 @@ class DataHandle:
     def room(self) -> AbstractContextManager[Any]:
         """Return a context in which a fit runs, after waiting until it may run."""
         return contextlib.nullcontext()
-
-    def is_gone(self) -> bool | None:
-        """Return whether the search has ended; None if this cannot be determined."""
-        return None
 
 
 class LocalHandle(DataHandle):
@@ -100,7 +88,7 @@ class DiskHandle(DataHandle):
 
     def __init__(self, folder: str, sizes: Sequence[int], least: float) -> None:
         self.folder, self.least = folder, least
-        self.key, self.returns_errors = folder, True
+        self.returns_errors = True
         self.n_shared = sum(n_bytes for n_bytes in sizes if n_bytes > least)
 
     def load(self) -> Any:
@@ -112,10 +100,6 @@ class DiskHandle(DataHandle):
             job = read(memoryview(mapped), self.least)
             _loaded[self.folder] = job, mapped
         return _loaded[self.folder][0]
-
-    def is_gone(self) -> bool | None:
-        """Return whether the search has ended."""
-        return not os.path.exists(self.folder)
 
     def stopped(self) -> bool:
         """Return whether to skip fits that have not started."""
@@ -159,12 +143,6 @@ class DaskHandle(DataHandle):
                     _loaded.pop(other)
                 _loaded[self.key] = job, None
             return _loaded[self.key][0]
-
-    def portable(self) -> DataHandle:
-        """Return a handle that contains the job."""
-        handle = DataHandle(self.load())
-        handle.key = self.key
-        return handle
 
 
 class Backend:
@@ -211,7 +189,7 @@ class Backend:
     def __exit__(self, *exception: object) -> None:
         """Remove the transferred inputs."""
 
-    def warm_up(self, executor: Any) -> None:
+    def warm_up(self) -> None:
         """Start processes for the fits before the first trial, if there are any."""
 
     def run(
@@ -237,6 +215,11 @@ class Backend:
     def end_after(self, seconds: float) -> None:
         """Abort all fits after some seconds, as far as this is possible."""
         self.deadline = time.monotonic() + seconds
+
+    @property
+    def aborts(self) -> bool:
+        """Whether running fits are aborted at a limit."""
+        return False
 
     @property
     def end(self) -> float | None:

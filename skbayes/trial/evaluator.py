@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
+import os
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -205,18 +206,27 @@ class Evaluation:
 
 def make_backend(plan: Plan, job: Job, context: Any) -> Backend:
     """Make the backend of a search in an execution context."""
+    if plan.limits.trial_memory is not None and not context.ends_fits:
+        kind = type(context.backend).__name__
+        raise ValueError(
+            "trial_limits['memory'] limits processes that the search starts on this "
+            f"machine, on Linux and macOS, and not the workers of {kind}. Remove it, "
+            "or run the search on one machine."
+        )
     backend: Backend = context.kind(job, **context.backend_options)
-    limits = plan.limits
-    aborts = limits.timeout is not None and aborts_at_timeout(plan, context)
-    if limits.of_trials or aborts:
-        return KillableBackend(backend, limits, context.environment)
+    if context.ends_fits:
+        return KillableBackend(backend, plan.limits, context.environment)
     return backend
 
 
-def aborts_at_timeout(plan: Plan, context: Any) -> bool:
-    """Return whether fits are aborted at a timeout; callbacks may keep them here."""
-    kind = context.kind
-    return kind.is_local and not (kind.is_here and plan.is_observed)
+def can_end_fits(plan: Plan, context: Any) -> bool:
+    """Return whether the fits run in processes that can be killed at a limit.
+
+    With a timeout alone, callbacks keep fits in this process that would run in it.
+    """
+    limits, kind = plan.limits, context.kind
+    stays = kind.is_here and plan.is_observed and not limits.of_trials
+    return limits.is_given and kind.is_local and os.name == "posix" and not stays
 
 
 def make_job(plan: Plan, X: Any) -> Job:

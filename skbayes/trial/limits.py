@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from skbayes.trial.options import memory_text
 from skbayes.trial.records import TrialState
@@ -27,8 +26,7 @@ class AbortReason:
 class FitLimits:
     """Limits of one fit of a trial, whose earlier fits took `spent` seconds.
 
-    The `deadline` of the search is on the clock `time.monotonic`; `left` are the
-    seconds until then for machines with other clocks.
+    The `deadline` of the search is on the clock `time.monotonic`.
     """
 
     trial_timeout: float | None = None
@@ -36,14 +34,6 @@ class FitLimits:
     timeout: float | None = None
     deadline: float | None = None
     spent: float = 0.0
-    left: float | None = None
-
-    def after(self, spent: float, same_clock: bool) -> FitLimits:
-        """Return the limits of a fit after earlier fits of the trial took `spent`."""
-        if same_clock or self.deadline is None:
-            return replace(self, spent=spent)
-        left = self.deadline - time.monotonic()
-        return replace(self, spent=spent, deadline=None, left=left)
 
     def __str__(self) -> str:
         limits = {
@@ -62,21 +52,6 @@ class FitLimits:
     def is_given(self) -> bool:
         """Whether there is any limit."""
         return self.of_trials or self.timeout is not None
-
-    def received(self) -> FitLimits:
-        """Return the limits with a deadline by the clock of this machine."""
-        if self.left is None:
-            return self
-        return replace(self, deadline=time.monotonic() + self.left, left=None)
-
-    def seconds_left(self, seconds: float) -> float:
-        """Return the remaining time of a fit that has run for some seconds."""
-        left = [math.inf]
-        if self.trial_timeout is not None:
-            left.append(self.trial_timeout - self.spent - seconds)
-        if self.deadline is not None:
-            left.append(self.deadline - time.monotonic())
-        return min(left)
 
     def overrun(self, seconds: float) -> AbortReason | None:
         """Return the reason to abort a fit that has run for some seconds, if any."""

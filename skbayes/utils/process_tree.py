@@ -1,4 +1,4 @@
-"""Process trees: the memory of a process and its children, and their termination."""
+"""Processes of fits: their memory, and a guard that ends all that they have started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import ctypes
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 import zlib
@@ -19,21 +18,11 @@ from skbayes.utils.optional import import_optional
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
-# Constants of Windows.
-SYNCHRONIZE, WAIT_TIMEOUT, ERROR_ACCESS_DENIED = 0x100000, 258, 5
-
-# Maximum number of searches for children that were started during the termination, and
-# the seconds between two of them.
-N_ROUNDS, PAUSE = 20, 0.01
-
 # Seconds between two checks of a guard whether the search still runs.
 WATCH_INTERVAL = 0.2
 
-# Seconds after which a process that does not end is left to the system.
-LONGEST_END = 5.0
-
-# Seconds between two scans of all processes of the machine, which take long.
-TREE_INTERVAL = 0.5
+# Seconds between two scans for the children of a fit, which take long.
+SCAN_INTERVAL = 0.5
 
 
 def require_psutil() -> Any:
@@ -43,101 +32,47 @@ def require_psutil() -> Any:
     )
 
 
-class TreeMemory:
-    """Resident memory of a process and all processes that it started.
+class FitMemory:
+    """Resident memory of the process that a `guard` guards, and of its children.
 
     Mapped files that are shared with other processes, `shared` bytes, do not count.
     """
 
-    def __init__(self, pid: int, shared: int = 0) -> None:
+    def __init__(self, guard: int, shared: int = 0) -> None:
         self._psutil = require_psutil()
-        self._process = self._psutil.Process(pid)
-        self._shared = shared
-        self._next_measurement = 0.0
+        self._guard, self._shared = self._psutil.Process(guard), shared
+        self._process = next(iter(self._guard.children()), self._guard)
+        self._next_scan = 0.0
 
     def exceeds(self, limit: float) -> int | None:
         """Return the memory in bytes if it exceeds a limit, otherwise None.
 
         The process itself is measured in each call, and its children less often.
         """
-        memory = self._own(self._process)
-        if memory > limit:
-            return memory
-        if time.monotonic() < self._next_measurement:
-            return None
-        children = self._children()
-        self._next_measurement = time.monotonic() + TREE_INTERVAL
-        if not children or memory + sum(map(self._own, children)) <= limit:
-            return None
-        # Pages shared by forked children and their parent count once.
-        size = sum(map(self._proportional, [self._process, *children]))
+        size = self.size()
+        if size <= limit and time.monotonic() >= self._next_scan:
+            with contextlib.suppress(self._psutil.Error):
+                children = self._guard.children(recursive=True)
+                size += sum(map(self._unshared, set(children) - {self._process}))
+            self._next_scan = time.monotonic() + SCAN_INTERVAL
         return size if size > limit else None
 
     def size(self) -> int:
         """Return the memory of the process itself in bytes."""
-        return self._own(self._process)
-
-    def _children(self) -> list[Any]:
         try:
-            return list(self._process.children(recursive=True))
-        except self._psutil.Error:
-            return []
-
-    def _own(self, process: Any) -> int:
-        try:
-            info = process.memory_info()
+            info = self._process.memory_info()
         except self._psutil.Error:
             return 0
         return int(info.rss - min(getattr(info, "shared", 0), self._shared))
 
-    def _proportional(self, process: Any) -> int:
+    def _unshared(self, child: Any) -> int:
+        """Return the memory of a child without the pages of the process it forked."""
         try:
-            info = process.memory_full_info()
-        except self._psutil.Error:  # macOS does not permit it for other processes
-            return self._own(process)
-        return int(getattr(info, "pss", info.uss))
-
-
-def data_size() -> int:
-    """Return the size of the data of this process in bytes; 0 if it is unknown."""
-    info = require_psutil().Process().memory_info()
-    return int(getattr(info, "data", 0))
-
-
-def end_tree(process: subprocess.Popen) -> None:
-    """Kill a guard, its process, and all processes that this one started.
-
-    Windows has no guards. Without psutil, only the process itself is killed there.
-    """
-    if sys.platform == "win32":
-        with contextlib.suppress(ImportError):
-            psutil = require_psutil()
-            with contextlib.suppress(psutil.Error):
-                _end_children(psutil, psutil.Process(process.pid))
-        process.kill()
-    else:
-        process.terminate()
-    try:
-        process.wait(LONGEST_END)
-    except subprocess.TimeoutExpired:  # such as a read from a disk that is gone
-        process.kill()
-
-
-def _end_children(psutil: Any, process: Any) -> None:
-    """Kill the children of a process until there are none."""
-    # A suspended process starts no children, and remains the parent of existing ones.
-    process.suspend()
-    for _ in range(N_ROUNDS):
-        children = [
-            child
-            for child in process.children(recursive=True)
-            if child.status() != psutil.STATUS_ZOMBIE
-        ]
-        if not children:
-            return
-        for child in children:
-            with contextlib.suppress(psutil.Error):
-                child.kill()
+            return int(child.memory_full_info().uss)
+        except self._psutil.AccessDenied:  # macOS permits it to the superuser only
+            return int(child.memory_info().rss)
+        except self._psutil.Error:
+            return 0
 
 
 def machine_name() -> str:
@@ -151,7 +86,7 @@ def machine_name() -> str:
 def is_running(pid: int) -> bool:
     """Return whether a process exists, and has not ended as a zombie."""
     if sys.platform == "win32":  # where signal 0 ends a process
-        return _is_running_on_windows(pid)
+        return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -161,19 +96,6 @@ def is_running(pid: int) -> bool:
     return _stat(pid)[:1] != ["Z"]
 
 
-def _is_running_on_windows(pid: int) -> bool:
-    library = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined]
-    library.OpenProcess.restype = ctypes.c_void_p
-    handle = library.OpenProcess(SYNCHRONIZE, False, pid)
-    if not handle:  # a process of another user exists
-        return ctypes.get_last_error() == ERROR_ACCESS_DENIED  # type: ignore[attr-defined]
-    try:
-        waited: int = library.WaitForSingleObject(ctypes.c_void_p(handle), 0)
-        return waited == WAIT_TIMEOUT
-    finally:
-        library.CloseHandle(ctypes.c_void_p(handle))
-
-
 def continue_guarded(parent: int, search: int, connection: int) -> None:
     """Continue in a child of this process, which becomes its guard.
 
@@ -181,99 +103,57 @@ def continue_guarded(parent: int, search: int, connection: int) -> None:
     process, the `parent` or the process of the `search` ends, or at a signal. It runs
     no other code, so that it reacts during any computation. On Linux, processes that
     have left their session are found too, because orphans become children of the guard.
-    The file `connection` remains open in this process only. Windows has no guards.
+    The file `connection` remains open in this process only.
     """
-    if sys.platform == "win32":
-        return
     guard = os.getpid()
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    worker = os.fork()
-    if worker == 0:
+    process = os.fork()
+    if process == 0:
         os.setpgid(0, 0)
-        _prctl(PR_SET_CHILD_SUBREAPER, 1)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != guard:
             os._exit(1)
         return
     os.close(connection)
-    _guard(worker, parent, search)
+    _guard(process, parent, search)
 
 
-def _guard(worker: int, parent: int, search: int) -> NoReturn:
-    """Wait for the end of one of the processes, and end all that the worker started."""
+def _guard(process: int, parent: int, search: int) -> NoReturn:
+    """Wait until one of the processes ends, and kill all that the first one started.
 
-    def end(*_: Any) -> None:
-        _end_guarded(worker)
-
-    def check(*_: Any) -> None:
-        if os.getppid() != parent or not is_running(search):
-            _end_guarded(worker)
-
+    The exit code is that of the process, as in a shell.
+    """
     # The process that starts this one may block signals.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, end)
-    signal.signal(signal.SIGALRM, check)
-    signal.setitimer(signal.ITIMER_REAL, WATCH_INTERVAL, WATCH_INTERVAL)
-    # Without it, the end of the parent is noticed by the next check.
-    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    while True:
-        pid, status = os.waitpid(-1, 0)  # orphans are children too
-        if pid == worker:
-            _end_guarded(worker, os.waitstatus_to_exitcode(status))
-
-
-def _end_guarded(worker: int, code: int | None = None) -> NoReturn:
-    """Kill a worker and its descendants, and end this process with its exit code."""
-    for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    code = 1
+    with contextlib.suppress(SystemExit):
+        for number in numbers:
+            signal.signal(number, lambda *_: sys.exit())
+        while os.getppid() == parent and is_running(search):
+            pid, status = os.waitpid(-1, os.WNOHANG)  # orphans are children too
+            if pid == process:
+                code = os.waitstatus_to_exitcode(status)
+                break
+            time.sleep(WATCH_INTERVAL)
+    for number in numbers:
         signal.signal(number, signal.SIG_IGN)
-    if code is None:
-        # A stopped process starts no children, and remains the parent of them.
-        os.kill(worker, signal.SIGSTOP)
-    for _ in range(N_ROUNDS):
-        if not (pids := _descendants(os.getpid()) - {worker}):
-            break
-        for pid in pids:
+    with contextlib.suppress(OSError):
+        os.killpg(process, signal.SIGKILL)
+    _kill_children()
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def _kill_children() -> None:
+    """Kill the children of this process, and those that thereby become its children."""
+    if not sys.platform.startswith("linux"):
+        return
+    this = str(os.getpid())
+    while pids := [p for p in os.listdir("/proc") if _stat(p)[1:] == [this]]:
+        for pid in map(int, pids):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(PAUSE)
-    with contextlib.suppress(OSError):
-        os.killpg(worker, signal.SIGKILL)
-    if code is None:
-        os.waitpid(worker, 0)
-    elif code < 0:
-        with contextlib.suppress(OSError):
-            signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    os._exit(code if code is not None and code >= 0 else 1)
-
-
-def worker_of(guard: int) -> int:
-    """Return the process that a guard guards; on Windows, the process itself."""
-    if sys.platform == "win32":
-        return guard
-    return next((pid for pid, parent in _parents().items() if parent == guard), guard)
-
-
-def _descendants(pid: int) -> set[int]:
-    """Return the processes that a process and its children have started."""
-    parents, found, last = _parents(), set[int](), {pid}
-    while last:
-        last = {child for child, parent in parents.items() if parent in last}
-        found |= last
-    return found
-
-
-def _parents() -> dict[int, int]:
-    """Return the parent of each process of the machine, without zombies."""
-    if os.path.exists("/proc/self/stat"):
-        rows = [[pid, *_stat(pid)] for pid in filter(str.isdigit, os.listdir("/proc"))]
-    else:
-        command = ["ps", "-A", "-o", "pid=", "-o", "stat=", "-o", "ppid="]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ps:
-            rows = [line.split() for line in ps.communicate()[0].splitlines()]
-        rows = [row for row in rows if row[0] != str(ps.pid)]
-    return {int(row[0]): int(row[2]) for row in rows if row[1:] and row[1][0] != "Z"}
+                os.waitpid(pid, 0)
 
 
 def _stat(pid: str | int) -> list[str]:

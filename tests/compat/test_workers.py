@@ -39,7 +39,7 @@ def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch
 
 
 def test_a_task_is_not_sent_to_a_pool_that_has_ended():
-    # Another thread that replaces the pool holds this lock until calls have ended.
+    # A thread that replaces the pool holds the lock until calls have ended.
     with (
         joblib.parallel_config(workers.own_backend(LokyBackend()), n_jobs=2),
         joblib.Parallel() as parallel,
@@ -49,7 +49,7 @@ def test_a_task_is_not_sent_to_a_pool_that_has_ended():
         held, ended = threading.Event(), threading.Event()
 
         def hold():
-            with pool._submit_resize_lock:
+            with workers._POOL_LOCK:
                 held.set()
                 ended.wait(60)
 

@@ -33,7 +33,7 @@ def svc_fits(monkeypatch):
 @pytest.fixture
 def fits_here(monkeypatch):
     """Run the fits of a search with a timeout in this process, which is faster."""
-    monkeypatch.setattr(evaluation, "aborts_at_timeout", lambda *given: False)
+    monkeypatch.setattr(running, "can_end_fits", lambda *given: False)
 
 
 @pytest.fixture

@@ -385,29 +385,6 @@ def test_nobody_waits_for_threads_after_an_interrupt():
     assert ended.wait(600)
 
 
-# --- the start of the workers --------------------------------------------------------
-
-
-@pytest.mark.parametrize("error", [None, ZeroDivisionError])
-def test_a_task_that_warms_up_is_no_trial_and_takes_a_limited_time(error):
-    begun, ends = [], threading.Event()
-
-    def task(parallel):
-        begun.append(parallel.n_jobs)
-        if error is not None:
-            raise error
-        return "ready"
-
-    with TrialExecutor(environment(backend="threading"), 2, 2) as executor:
-        with contextlib.nullcontext() if error is None else pytest.raises(error):
-            assert executor.warm_up(task) == "ready"
-        assert executor.warm_up(lambda parallel: ends.wait(60), 0.0) is None
-        assert (begun, executor.under_way) == ([2], [])
-        ends.set()
-        executor.start(0, lambda parallel: "trial")
-        assert executor.finished()[0].result() == "trial"
-
-
 # --- workers of several tasks --------------------------------------------------------
 
 

@@ -92,20 +92,6 @@ def test_every_backend_returns_the_results_in_order(kind):
             ]
 
 
-def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
-    class Silent(Workers):
-        def __call__(self, calls):
-            calls = list(calls)
-            self.sizes.append([pickle.loads(call[1][0].fold).index for call in calls])
-            return [[FoldResult(kept={"seconds": self.seconds})] for _ in calls]
-
-    workers = Silent(1e-4)
-    with KillableBackend(Backend(job()), FitLimits(trial_timeout=9.0), {}) as backend:
-        for _ in range(2):
-            backend.run(workers, FOLDS)
-    assert workers.sizes == [[0, 1, 2, 3]] * 2
-
-
 def test_that_folds_cannot_be_sent_is_said_once():
     class Staying:
         def __reduce__(self):

@@ -7,7 +7,7 @@ import cloudpickle
 import pytest
 
 from skbayes.trial import fit_process
-from skbayes.trial.fit_process import BEGUN, FitRequest, Settings
+from skbayes.trial.fit_process import FitRequest, Settings, answer
 from skbayes.trial.records import FoldResult
 
 EVENTS = []
@@ -25,28 +25,32 @@ class Imports:
 
 
 @pytest.fixture
-def server(monkeypatch):
+def answers(monkeypatch):
+    """Return a function that answers a request with a fold and settings."""
     EVENTS.clear()
-    connection = SimpleNamespace(send_bytes=EVENTS.append)
+    connection = SimpleNamespace(send_bytes=lambda b: note(pickle.loads(b)))
     handle = SimpleNamespace(load=lambda: None)
     results = [FoldResult(kept={"seconds": 7.0})]
     monkeypatch.setattr(fit_process, "run_folds", lambda *args: results)
-    return fit_process._Server(connection, handle)
+
+    def answer_to(fold, settings):
+        answer(connection, FitRequest(handle, pickle.dumps(fold), settings))
+        return EVENTS
+
+    return answer_to
 
 
-def test_the_parameters_are_loaded_before_the_fit_begins(server):
-    server.answer(FitRequest(pickle.dumps(Imports()), Settings.of_this_thread()))
-    # Unpickling returned None, so that no fit ran.
-    assert EVENTS == ["unpickled", BEGUN]
+def test_the_parameters_are_loaded_before_the_fit_begins(answers):
+    # Unpickling returns None, so that no fit runs.
+    assert answers(Imports(), Settings.of_this_thread(1)) == ["unpickled", None]
 
 
-def test_a_backend_that_cannot_be_unpickled_is_omitted(server):
+def test_a_backend_that_cannot_be_unpickled_is_omitted(answers):
     class Broken:
         def __reduce__(self):
             return int, ("no client",)
 
-    broken = Settings.of_this_thread()
+    broken = Settings.of_this_thread(2)
     broken.joblib = cloudpickle.dumps({"backend": Broken()})
-    server.answer(FitRequest(pickle.dumps("fold"), broken))
-    assert EVENTS[0] == BEGUN
-    assert pickle.loads(EVENTS[1]).kept["seconds"] == 7.0
+    begun, result = answers("fold", broken)
+    assert begun is None and result.kept["seconds"] == 7.0

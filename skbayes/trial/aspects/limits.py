@@ -26,10 +26,10 @@ class Limits(Aspect):
         return plan.limits != FitLimits()
 
     def begin(self, evaluation: Evaluation) -> None:
-        """Let the time be checked between the folds."""
-        n_workers = evaluation.backend.n_workers
-        if self.plan.limits.of_trials or n_workers == 1:
-            evaluation.limit_groups(n_workers)
+        """Let the time be checked between the folds, unless they are aborted."""
+        backend = evaluation.backend
+        if self.plan.limits.of_trials or backend.n_workers == 1 or not backend.aborts:
+            evaluation.limit_groups(backend.n_workers)
 
     def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> None:
         """Raise SearchTimeout if the timeout of the search is over.

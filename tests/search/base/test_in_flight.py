@@ -121,7 +121,7 @@ def test_as_many_trials_in_flight_as_keep_the_workers_busy(n_workers, n_points):
         # The time that fits wait for a worker is not that of their trial.
         if n_workers == 2:
             search.set_params(pruning=False, trial_limits={"time": 60.0})
-            with pytest.warns(UserWarning, match="cannot abort a running fit"):
+            with pytest.warns(UserWarning, match="fit cannot be aborted"):
                 search.set_params(estimator=Here()).fit(X, y)
             assert search.n_points_ == n_points
 

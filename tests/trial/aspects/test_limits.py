@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 from grid_comparison import assert_same_tables
+from joblib.parallel import ThreadingBackend
 from limited_estimators import Limited, NeverLoaded, two_metrics
 from programs import environment
 from recording_callbacks import Recorder
@@ -112,7 +113,7 @@ def test_a_fit_that_takes_too_much_memory_is_ended(tmp_path):
         ("good", "complete", "None"),
         ("allocate", "out_of_memory", used),
         ("reserve", "out_of_memory", r"not allocate .* is \d+ MB.*MemoryError"),
-        ("crash", "failed", r"ended with exit code -11 \(SIGSEGV\)"),
+        ("crash", "failed", r"ended with exit code 139 \(SIGSEGV\)"),
     ]:
         assert str(trials[way].state) == state
         assert re.search(text, str(trials[way].error), re.DOTALL), way
@@ -191,6 +192,24 @@ def test_the_timeout_ends_fits():
     with pytest.warns(UserWarning, match="No trial was finished within.* timeout=1"):
         search.fit(X, y)
     assert search.best_params_ == {"way": "sleep"}
+
+
+class Elsewhere(ThreadingBackend):
+    """Backend of another package, whose workers may be on other machines."""
+
+    supports_sharedmem = False
+
+
+def test_on_other_workers_time_is_checked_between_folds_and_memory_refused():
+    with joblib.parallel_config(Elsewhere(), n_jobs=2):
+        search = search_over(["good"], trial_limits={"time": 1e-6}, cv=4)
+        with pytest.warns(UserWarning, match="No trial was finished"):
+            search.fit(X, y)
+        (trial,) = search.trials_
+        assert [fold.is_fitted for fold in trial.folds] == [True, True, False, False]
+        search.set_params(trial_limits={"memory": "1 GB"})
+        with pytest.raises(ValueError, match=r"\['memory'\] .* workers of Elsewhere"):
+            search.fit(X, y)
 
 
 def test_without_psutil_the_extra_is_named(monkeypatch):
