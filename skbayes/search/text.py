@@ -17,12 +17,12 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
     StratifiedShuffleSplit,
-    check_cv,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
+from skbayes.multi_stage.ladder import chosen_sizes
 from skbayes.multi_stage.search import MultiStageSearchCV
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.parameters import (
@@ -51,7 +51,7 @@ from skbayes.text.search_spaces import (
     without_auto,
 )
 from skbayes.text.tokens import check_labeled_texts
-from skbayes.trial.options import oof_method, parse_time
+from skbayes.trial.options import oof_method
 from skbayes.trial.plan import Plan
 
 # Steps of the default pipeline.
@@ -68,18 +68,13 @@ TEST_SHARE = 0.2
 # Size in bytes of the counts that a process keeps if there is no folder for them.
 IN_MEMORY = 1e9
 
+# With a timeout, number of rows of a table that take as long as a document.
+ROWS_PER_TEXT = 5
+
 # Maximum number of trials on all documents after this stage.
 N_FULL = 4
 
 N_FOLDS, N_REPEATS = 5, 2
-
-# Seconds per character: to count n-grams of characters, and for each fold and each
-# binary problem, to fit a classifier to them.
-COUNT_SECONDS, FIT_SECONDS = 1e-6, 1.5e-7
-
-# Share of the time limit that a trial may be expected to take. Trials with triples of
-# words take half as long as trials with n-grams of characters.
-TRIAL_SHARE, TRIPLES = 0.2, 0.5
 
 # LIBLINEAR's default for the dual problem. Predictions equal those of the solution.
 TOL = 0.1
@@ -135,17 +130,15 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
           the loss and regularization strength of the classifier. If the documents have
           more than 50,000,000 characters, n-grams of characters are left out. Without a
           custom `estimator`, the search begins with a few representations that perform
-          well on many collections. Expensive n-grams are left out if `timeout` is
-          short.
+          well on many collections.
         - "paper": the space of [1]_, with word n-grams of order 1 to 3, three
           weightings, stop words or none, penalty, regularization strength and
           tolerance. Combine it with ``surrogate="tpe"`` to reproduce the paper.
         - None: only `search_spaces`.
-    dev : tuple (texts, labels), dict or None, default=None
-        Development set on which all trials are scored. If `cv` is given too, the score
-        is the mean over both. Pass ``(texts, None)`` if there are no labels. The final
-        fit includes the development set, except with
-        ``{"texts": texts, "labels": labels, "refit": False}``.
+    dev : tuple (texts, labels) or None, default=None
+        Development set on which all trials are scored, instead of `cv`. Pass
+        ``(texts, None)`` if there are no labels. The final fit includes the development
+        set.
     language : str or None, default="english"
         Language of the stemmer in the extended space, and of the stop words in the
         space of the paper. The extended space includes stop words only if no stemmer is
@@ -161,7 +154,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         documents. For 10,000 documents or more, a first stage uses a sample of 3,000
         documents or 5%, the larger of the two, and at most four configurations are
         fitted on all documents. If `n_iter` is a sequence, its length, 1 or 2,
-        determines the number of stages.
+        determines the number of stages. With a `timeout`, the sizes are chosen by
+        measured times instead, as for :class:`~skbayes.MultiStageSearchCV`.
     n_promoted : int, default=3
         Number of best configurations of a stage with which the next stage starts, best
         first.
@@ -187,14 +181,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         warning is issued. The refit itself is not aborted; if it is expected to exceed
         the limit, a warning is issued.
 
-        In the extended space and without a custom `estimator`, the duration of a trial
-        is estimated from the number of characters and classes before the search. If a
-        trial with n-grams of characters is expected to take more than 20% of the limit,
-        they are left out. Above 40%, triples of words are left out too, and `cv` has no
-        repetitions by default. Entries of `search_spaces` for the analyzer or the
-        n-gram range are kept. A search continued from a `journal` may therefore need a
-        limit as short or as long as before.
-
         Each worker runs its fits in a separate process, even if there is only one
         worker. Running fits cannot be aborted on Windows, on a cluster, with callbacks
         in the process of the search, or if they cannot be pickled (see :ref:`timeout`).
@@ -203,7 +189,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         remains when it begins, proportional to its number of trials times the size of
         its training sets. Time that it does not use is available to later stages.
         Except for its first trial, a stage does not start a trial that is expected to
-        exceed its share.
+        exceed its share. This rule is for given `stages` only.
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with the trials so far after every
         trial. The search ends when one of them returns True; running trials are
@@ -221,9 +207,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         - with `dev`, only `dev` is used;
         - for 10,000 documents or more, a single split with 20% of the documents for
           testing;
-        - otherwise, 5-fold stratified cross-validation, repeated twice, or once if
-          `timeout` is short. Most trials are evaluated on the first folds only (see
-          `pruning`).
+        - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
+          evaluated on the first folds only (see `pruning`).
     refit : bool, str, dict or callable, default=True
         Whether to refit the best configuration on all data. With several metrics, pass
         the name of the metric that determines the best configuration, or False. A
@@ -402,7 +387,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Results with one row per trial of the last stage and the columns of
         GridSearchCV.
     n_splits_ : int
-        Number of splits; 1 with `dev` and without `cv`.
+        Number of splits; 1 with `dev`.
     best_fidelity_ : Fidelity
         Amount of data to which ``best_score_`` belongs, as
         :class:`~skbayes.trial.Fidelity`.
@@ -535,7 +520,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             None,
         ],
         "space": [compat.StrOptions(set(SPACES)), None],
-        "dev": [tuple, list, Mapping, None],
+        "dev": [tuple, None],
         "language": [str, None],
         "pruning": BayesSearchCV._parameter_constraints["pruning"],
         "n_iter": [COUNT, list, tuple, np.ndarray, None],
@@ -555,7 +540,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         search_spaces: SearchSpaces = None,
         *,
         space: Literal["extended", "paper"] | None = "extended",
-        dev: tuple[Any, Any] | list[Any] | Mapping[str, Any] | None = None,
+        dev: tuple[Any, Any] | None = None,
         language: str | None = "english",
         stages: Sequence[float] | np.ndarray | Literal["auto"] = "auto",
         n_promoted: int = 3,
@@ -624,10 +609,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     # -- hooks --------------------------------------------------------------------
 
-    def _chooses_by_time(self) -> bool:
-        # The sizes of the stages depend on the number of documents only.
-        return False
-
     def _resolve(
         self, X: Any, y: Any, params: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Any, Any]:
@@ -636,26 +617,21 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         classifies = is_classifier(pipeline)
         texts = check_labeled_texts(X, y, classifies, "X", "y")
         n_texts = len(texts)
-        share = self._share_of_trial(y, n_texts, sum(map(len, texts)))
-        n_repeats = N_REPEATS if TRIPLES * share <= TRIAL_SHARE else 1
-        cv = self._splitter(y, n_texts, n_repeats)
+        cv = self._splitter(y, n_texts)
         if self.dev is not None:
             dev_texts, dev_labels = self._checked_dev(params, y)
             cv = [(np.arange(n_texts), np.arange(n_texts, n_texts + len(dev_texts)))]
-            if self.cv is not None:
-                folds = check_cv(self.cv, y, classifier=classifies)
-                cv += list(folds.split(texts, y))
             texts = texts + dev_texts
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
-        space = self._full_space(pipeline, sum(map(len, texts)), share)
+        space = self._full_space(pipeline, sum(map(len, texts)))
         settings = {
             **self._values(),
             "estimator": pipeline,
             "search_spaces": space,
             "cv": cv,
             "initial_points": self._points(space),
-            **self._stage_arguments(n_texts),
+            **self._stage_arguments(n_texts, y),
         }
         return settings, texts, y
 
@@ -673,11 +649,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         # Initial points of the predefined space are not tried without a warning.
         own = parse_initial_points(self.initial_points)[0] or []
         super()._warn_of_untried(points[: len(own)], space, n_iter)
-
-    def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
-        is_refitted = not isinstance(self.dev, Mapping) or self.dev.get("refit", True)
-        # Otherwise, omit the documents of `dev`, which the first split tests.
-        return None if is_refitted else plan.splits[0][0]
 
     def _unfitted(self, plan: Plan, params: Mapping[str, Any]) -> Any:
         """Return a pipeline that solves the problems of the classes in parallel."""
@@ -699,17 +670,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     # -- before the search --------------------------------------------------------
 
-    def _share_of_trial(self, labels: Any, n_texts: int, n_characters: int) -> float:
-        """Return the expected share of the time limit of a trial with characters."""
-        timeout = parse_time("timeout", self.timeout)
-        if timeout is None or self.estimator is not None or self.space != "extended":
-            return 0.0
-        n_classes = len(set(np.ravel(labels).tolist()))
-        n_problems = n_classes if n_classes > 2 else 1
-        n_fits = n_problems * (1 if n_texts >= MANY_TEXTS else N_FOLDS)
-        return n_characters * (COUNT_SECONDS + FIT_SECONDS * n_fits) / timeout
-
-    def _splitter(self, labels: Any, n_texts: int, n_repeats: int) -> Any:
+    def _splitter(self, labels: Any, n_texts: int) -> Any:
         if self.cv is not None or not is_classifier(self._pipeline()):
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
@@ -722,13 +683,19 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 splitter = StratifiedShuffleSplit
             return splitter(1, test_size=TEST_SHARE, random_state=0)
         splitter = RepeatedStratifiedKFold if stratified else RepeatedKFold
-        return splitter(n_splits=N_FOLDS, n_repeats=n_repeats, random_state=0)
+        return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
 
-    def _stage_arguments(self, n_texts: int) -> dict[str, Any]:
+    def _stage_arguments(self, n_texts: int, labels: Any) -> dict[str, Any]:
         """Return the sizes and numbers of trials of the stages, if they are "auto"."""
         if not isinstance(self.stages, str):
             return {}
+        n_train = n_texts
+        if self.cv is None and self.dev is None:
+            n_train = round((1 - TEST_SHARE) * n_texts)
         trials = self.n_iter
+        if self._chooses_by_time():
+            n_rows = ROWS_PER_TEXT * n_train
+            return {"stages": chosen_sizes(n_rows, labels, None, trials, True)}
         if trials is None:
             return {"stages": (1.0,)}
         if isinstance(trials, Integral):
@@ -738,9 +705,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 return {"stages": (1.0,)}
         if len(trials) == 1:
             return {"stages": (1.0,)}
-        n_train = n_texts
-        if self.cv is None and self.dev is None:
-            n_train = round((1 - TEST_SHARE) * n_texts)
         share = max(SAMPLE / max(n_train, 1), SAMPLE_SHARE)
         return {"stages": (min(share, 0.5), 1.0), "n_iter": trials}
 
@@ -764,11 +728,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         )
         return Pipeline([(VECTORIZER, vectorizer), (CLASSIFIER, learner)])
 
-    def _full_space(self, pipeline: Any, n_characters: int, share: float) -> Any:
-        """Combine the predefined space with `search_spaces`.
-
-        The `share` is that of the time limit which a trial with characters takes.
-        """
+    def _full_space(self, pipeline: Any, n_characters: int) -> Any:
+        """Combine the predefined space with `search_spaces`."""
         own = self.search_spaces
         if isinstance(own, str):  # "auto"
             own = own if self.space is None else None
@@ -788,11 +749,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 "pipeline. Use space=None to search only search_spaces."
             )
         changes = with_steps(without_auto(own or {}), pipeline)
-        analyzer, ngrams = f"{steps[0]}__analyzer", f"{steps[0]}__ngram_range"
-        if share > TRIAL_SHARE and changes.keys().isdisjoint({analyzer, ngrams}):
-            changes[analyzer] = ["word"]
-            if TRIPLES * share > TRIAL_SHARE:
-                changes[ngrams] = [(1, 1), (1, 2)]
         return text_space(
             self.space,
             language=self.language,
@@ -820,24 +776,18 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _checked_dev(self, params: Mapping[str, Any], y: Any) -> tuple[list[str], Any]:
         """Return the texts and labels of `dev`."""
-        dev = self.dev
-        if isinstance(dev, Mapping):
-            if not {"texts"} <= set(dev) <= {"texts", "labels", "refit"}:
-                raise ValueError(
-                    "dev must have the keys 'texts', 'labels' and 'refit', got "
-                    f"{list(dev)}."
-                )
-            dev = (dev["texts"], dev.get("labels"))
-        if len(dev) != 2:
+        if len(self.dev) != 2:
             raise ValueError(
-                f"dev must be a pair (texts, labels), got {len(dev)} items."
+                f"dev must be a pair (texts, labels), got {len(self.dev)} items."
             )
+        if self.cv is not None:
+            raise ValueError("dev replaces the splits of cv; use one of them.")
         if params:
             raise ValueError(
                 f"fit parameters ({', '.join(params)}) cannot be combined with dev, "
                 "since they have no entries for its texts; use cv without dev."
             )
-        texts, labels = dev
+        texts, labels = self.dev
         if (labels is None) != (y is None):
             raise ValueError("dev must have labels if and only if y is given.")
         checked = check_labeled_texts(texts, labels, False, "dev[0]", "dev[1]")

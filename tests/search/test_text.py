@@ -125,18 +125,8 @@ def test_dev_texts():
     best = clone(search.best_estimator_).fit(TEXTS, LABELS)
     on_dev = best.score(*NEW)
     assert search.best_score_ == pytest.approx(on_dev, abs=1e-9)
-    # The final model is trained on it, unless this is turned off.
+    # The final model is trained on it, too.
     assert search.best_estimator_[0].n_documents_ == len(TEXTS) + len(NEW[0])
-    unmerged = {"texts": NEW[0], "labels": NEW[1], "refit": False}
-    apart = clone(search).set_params(dev=unmerged).fit(TEXTS, LABELS)
-    assert apart.best_params_ == search.best_params_
-    assert apart.best_estimator_[0].n_documents_ == len(TEXTS)
-    both = _fitted(dev=NEW, cv=3, pruning=False, refit=False)
-    assert both.n_splits_ == 4
-    best = clone(both._pipeline()).set_params(**both.best_params_)
-    folds = cross_validate(best, TEXTS, LABELS, cv=3)["test_score"]
-    on_dev = best.fit(TEXTS, LABELS).score(*NEW)
-    assert both.best_score_ == pytest.approx(np.mean([on_dev, *folds]), abs=1e-9)
 
 
 def test_folds_of_few_texts_are_drawn_twice():
@@ -379,7 +369,8 @@ COUNTS = make_pipeline(CountVectorizer(), MultinomialNB())
         ({"search_spaces": {"D": [1]}}, ValueError, "search_spaces names 'D'"),
         ({"search_spaces": {"vectorizer__no": [1]}}, ValueError, "vectorizer__no"),
         ({"language": "klingon"}, ValueError, "language='klingon'"),
-        ({"dev": {"X": NEW[0]}}, ValueError, "dev must have the keys"),
+        ({"dev": {"texts": NEW[0]}}, ValueError, "a pair such as .texts, labels."),
+        ({"dev": NEW, "cv": 3}, ValueError, "dev replaces the splits of cv"),
         ({"estimator": COUNTS}, ValueError, "requires an NGramVectorizer"),
     ],
 )
@@ -392,7 +383,7 @@ def test_bad_arguments(arguments, kind, message, counting):
 def test_fit_parameters_need_cv():
     weights = {"classifier__sample_weight": np.ones(90)}
     with pytest.raises(ValueError, match="classifier__sample_weight.*use cv"):
-        _search(MultinomialNB(), dev=NEW).fit(TEXTS, LABELS, **weights)
+        _search(MultinomialNB(), dev=NEW, cv=None).fit(TEXTS, LABELS, **weights)
     search = _search(MultinomialNB()).fit(TEXTS, LABELS, **weights)
     assert search.best_score_ > 0.5
 
@@ -533,26 +524,12 @@ def test_a_penalty_in_the_space_needs_the_primal_problem():
     assert TextRepresentationSearchCV()._pipeline()[-1].dual
 
 
-@pytest.mark.parametrize(
-    ("share", "own", "analyzers", "longest", "n_splits"),
-    [
-        (0.1, {}, {"word", "char", "char_wb"}, 3, 10),
-        (0.3, {}, {"word"}, 3, 10),
-        (0.5, {}, {"word"}, 2, 5),
-        (0.5, {"ngram_range": [(1, 1), (1, 3)]}, {"word", "char", "char_wb"}, 3, 5),
-    ],
-)
-def test_short_timeouts_leave_out_expensive_ngrams(
-    share, own, analyzers, longest, n_splits
-):
-    n_characters = sum(map(len, TEXTS))
-    seconds = n_characters * (text_search.COUNT_SECONDS + 5 * text_search.FIT_SECONDS)
-    search = TextRepresentationSearchCV(search_spaces=own, timeout=seconds / share)
-    settings, _, _ = search._resolve(TEXTS, LABELS, {})
-    space = Space.from_notation(settings["search_spaces"])
-    rows = np.random.default_rng(0).random((200, space.n_columns))
-    drawn = space.decode(space.snap(space.from_uniform(rows)))
-    words = [p for p in drawn if p["vectorizer__analyzer"] == "word"]
-    assert {params["vectorizer__analyzer"] for params in drawn} == analyzers
-    assert max(params["vectorizer__ngram_range"][1] for params in words) == longest
-    assert settings["cv"].get_n_splits(TEXTS, LABELS) == n_splits
+def test_a_timeout_chooses_the_sizes_by_measured_times():
+    texts, labels = _reviews(700)
+    search = TextRepresentationSearchCV(timeout="1 h", n_iter=6, random_state=0)
+    search.fit(texts, labels)
+    data = [(trial.fidelity.train_fraction, trial.n_folds) for trial in search.trials_]
+    # The first configuration is measured, and then all rows and folds are used.
+    assert data == [(1 / 3, 10), *[(1.0, 10)] * 5]
+    with pytest.raises(ValueError, match="n_iter must be an int or None"):
+        search.set_params(n_iter=[4, 2]).fit(texts, labels)

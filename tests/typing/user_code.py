@@ -203,7 +203,7 @@ def arguments() -> list[object]:
         ParetoSearchCV(SVC(), space, {"f1": "max"}, refit={"f1": 1.0}),
         TextRepresentationSearchCV(),
         TextRepresentationSearchCV(SVC(), space, space=None, dev=(["a"], [1])),
-        TextRepresentationSearchCV(dev={"texts": [], "labels": []}, stages=(0.5, 1.0)),
+        TextRepresentationSearchCV(dev=(["a"], None), stages=(0.5, 1.0)),
         TextRepresentationSearchCV(language=None, n_iter=(9, 3), stages="auto"),
     ]
     return common + others
