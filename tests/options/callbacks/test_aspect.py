@@ -105,7 +105,7 @@ def test_a_continued_search_continues_the_numbers(recorder, tmp_path):
     assert tasks == {4, 5, 6, 7}
 
 
-def test_k3_every_hook_receives_the_search_and_the_weights(recorder):
+def test_every_hook_receives_the_search_and_the_weights(recorder):
     weights = np.linspace(1, 2, 150)
     search = search_with(recorder).fit(X, y, sample_weight=weights)
     hooks = [hook for hook, *_ in recorder.events]
