@@ -502,7 +502,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     """
 
     # Own entries, which docs/door.py does not write:
-    # estimator search_spaces n_iter initial_points scoring cv constraints pruning
+    # estimator search_spaces n_iter initial_points scoring cv pruning
     # timeout surrogate stopper warm_start_from best_estimator_ cv_results_ n_splits_
     # optimizer_ stop_reason_
 
