@@ -34,7 +34,6 @@ LABELS = {
     "own": "own values",
     "after": "default",
     "after@6": "six fits in flight per worker",
-    "ensemble": '``refit="ensemble"``',
     "flaml": "FLAML",
     "autogluon": "AutoGluon",
     "prior": "learned prior",
@@ -101,29 +100,6 @@ def _tasks(results: dict, caption: str, digits: int, by: str, figure: int = 0) -
         for task, at in groups.items()
     ]
     return Table(caption, [by, *map(label, methods)], rows)
-
-
-def _ensembles(results: dict) -> Table:
-    """One row per learner: mean log ratio, and share of the splits that are better."""
-    groups = results["groups"]
-    methods = [name for name in groups["all"] if name != "single"]
-
-    def cell(at: dict, method: str) -> str:
-        # FLAML has some of the tasks, and no figure that compares with the others.
-        if method not in at or at[method]["runs"] < at["single"]["runs"]:
-            return ""
-        mean = at[method]["mean"]
-        return f"{_pairs(at[method], 0)[0]}, {number(mean[1], 0)}%"
-
-    rows = [[name, *(cell(at, m) for m in methods)] for name, at in groups.items()]
-    caption = (
-        "Mean log ratio (× 1000) of the test loss to the loss of the best "
-        "configuration, refitted on all rows, ± standard error over tables, and the "
-        "percentage of splits with a smaller loss. Voting and stacking combine the "
-        "best five configurations with scikit-learn's classes. FLAML searches and "
-        "stacks five models of its own in equal time."
-    )
-    return Table(caption, ["learner", *map(label, methods)], rows)
 
 
 def _priors(results: dict) -> Table:
@@ -231,7 +207,6 @@ TABLES: dict[str, Callable[[dict], Table]] = {
     ),
     "engine_overhead/ms": _engine_overhead,
     "judge_priors/pool": _priors,
-    "ensembles/table": _ensembles,
 }
 
 

@@ -384,8 +384,3 @@ def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
                 )
     if oof_method(settings.get("return_folds")) is not None:
         check_partition(splits, plan.n_samples)
-    if plan.refit.rule == "ensemble" and len(splits) < 2:
-        raise ValueError(
-            f"refit={settings['refit']!r} requires at least two splits, between which "
-            "the gain of an ensemble varies. Use cv=5, or refit=True."
-        )

@@ -21,7 +21,12 @@ from skbayes.search import _validation as validate
 from skbayes.search import choice
 from skbayes.search._configurations import check_configurations
 from skbayes.search.display import ResultDisplay
-from skbayes.search.final_model import FinalModel, check_final_model
+from skbayes.search.final_model import (
+    check_final_model,
+    cv_of,
+    select_ensemble,
+    unfitted_ensemble,
+)
 from skbayes.search.out_of_fold import winner_fits
 from skbayes.search.outside import (
     advice,
@@ -419,14 +424,15 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         models = check_configurations(plan)
         plan = replace(plan, model=models[0])
         validate.check_target(models, settings["scoring"], y)
-        if plan.refit.rule == "ensemble":
-            check_final_model(plan, models)
         for aspect in requested(settings):
             aspect.check(plan, models)
         compat.check_input(self, X, y, dict(plan.split_params))
         splits = draw_splits(settings, X, y, plan.split_params)
         validate.check_splits(plan, splits)
-        return replace(plan, job=replace(plan.job, splits=splits))
+        plan = replace(plan, job=replace(plan.job, splits=splits))
+        if plan.refit.rule == "ensemble":
+            check_final_model(plan, models)
+        return plan
 
     def _first_optimizer(self, plan: Plan, history: History) -> Any:
         optimizer = self._make_optimizer(plan)
@@ -513,12 +519,17 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     def _refit(self, plan: Plan, found: Mapping[str, Any]) -> None:
         """Fit the best configuration, or the final model; set the attributes."""
-        final = None
+        model = self._unfitted(plan, found["best_params_"])
+        members: list[int] = []
         if plan.refit.rule == "ensemble":
             ranked = self._ranked(found["trials_"])
             if not choice.is_unfinished(ranked):
-                final = FinalModel(plan, ranked, found, self._unfitted)
-        model = final.model if final else self._unfitted(plan, found["best_params_"])
+                result, members = select_ensemble(plan, ranked, found)
+                self._set({"ensemble_": result})
+        if members:
+            table = found["cv_results_"]["params"]
+            models = [self._unfitted(plan, table[row]) for row in members]
+            model = unfitted_ensemble(plan, models)
         X, y, fit_params = plan.X, plan.y, plan.fit_params
         rows = self._refit_rows(plan, found)
         if rows is not None:
@@ -527,14 +538,13 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         self.best_estimator_ = model  # also if its fit fails
         with plan.tasks.refitting(model):
             begin = time.time()
-            if final is None or not final.is_fitted:
-                model.fit(X, *([] if y is None else [y]), **fit_params)
+            model.fit(X, *([] if y is None else [y]), **fit_params)
             self.refit_time_ = time.time() - begin
+        if members:
+            model.set_params(cv=cv_of(plan))  # without the rows of the splits
         self.best_estimator_ = self._refitted(plan, model)
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
-        if final is not None:
-            self._set(final.attributes(self.best_estimator_))
 
     def _refit_again(
         self,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -14,58 +15,66 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from skbayes import compat
-from skbayes.search.combination import (
-    EnsembleResult,
-    FoldScorer,
-    select,
-    without_useless,
-)
+from skbayes.search.combination import EnsembleResult, FoldScorer, Members, select
 from skbayes.search.ensemble import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
 )
-from skbayes.search.out_of_fold import fits_of_trial
-from skbayes.trial.aspects.predictions import KeptPredictions, measured_response
+from skbayes.trial.aspects.predictions import N_KEPT, KeptPredictions
 from skbayes.trial.fast_metrics import name_of_metric
-from skbayes.trial.fold import configured
 from skbayes.trial.measure import COSTS
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial, TrialState
-from skbayes.trial.responses import Response, Target, check_averaging
+from skbayes.trial.responses import (
+    Array,
+    Response,
+    check_averaging,
+    mean_outputs,
+)
 from skbayes.utils.optional import warn_or_log
 
-# Number of trials whose folds are fitted again if there are no predictions.
-N_REFITTED = 5
+# Maximum number of members, and of the size and the time for predictions of all members
+# as multiples of those of the best configuration alone.
+MAX_MEMBERS, MAX_SIZE, MAX_TIME = 10, 10.0, 5.0
 
-# Maximum number of members by default. The size of an ensemble is at most twice as many
-# times that of the best configuration alone. If its predictions take longer than that
-# multiple, the search warns. Measured times do not change the members.
-MAX_MEMBERS = 5
-
-# Shorter times for predictions, in seconds, count as this one.
-LEAST_SECONDS = 0.005
-
-# Ensembles of at most so many bytes satisfy the limit of size. Ten times the size of a
-# linear model would forbid all other members.
-LEAST_SIZE = 1e6
+# Ensembles of at most so many bytes, and of so many seconds for the predictions of a
+# test set, satisfy the limits. Ten times the size of a linear model would forbid all
+# other members. Shorter times of single members count as LEAST_SECONDS.
+LEAST_SIZE, LEAST_TIME, LEAST_SECONDS = 1e6, 0.1, 0.005
 
 # Measures that add up over the members of an ensemble.
 SUMS = ("fit_time", "score_time", "cpu_time", "model_size", "predict_time")
 
 
 def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
-    """Check the options of an ensemble, before any fit."""
+    """Check the options and the splits of an ensemble, before any fit.
+
+    Fits on a part of a square matrix cannot predict from all of its columns.
+    """
     options, given = plan.refit.options, f"refit={plan.settings['refit']!r}"
     for model in models:
         check_averaging(model, plan.y, given)
+        if get_tags(model).input_tags.pairwise:
+            raise ValueError(
+                f"{given} averages fits of the splits, which cannot predict from the "
+                f"square matrix of {type(model).__name__}. Use refit=True."
+            )
     if len(set(map(is_classifier, models))) > 1:
         raise ValueError(
             f"{given} is not possible if search_spaces contains classifiers and "
             "regressors. Use refit=True."
         )
     n = options.get("max_members", MAX_MEMBERS)
-    if not isinstance(n, Integral) or n < 2:
-        raise ValueError(f"refit: max_members must be an integer >= 2, got {n!r}.")
+    if not isinstance(n, Integral) or not 2 <= int(n) <= MAX_MEMBERS:
+        raise ValueError(
+            f"refit: max_members must be an integer from 2 to {MAX_MEMBERS}, got {n!r}."
+        )
+    if plan.scores_rounds:
+        raise ValueError(
+            f"{given} and early_stopping cannot be combined: the fits of the splits "
+            "have more rounds than their scores. Use early_stopping=None and search "
+            "the number of rounds, or use refit=True."
+        )
     sums = [COSTS[name] for name in SUMS]
     for name, measure in plan.constraints.measures.items() if plan.constraints else ():
         if measure not in sums:
@@ -74,298 +83,177 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
                 "on one fitted estimator, and is unknown for an ensemble. Use "
                 "refit=True."
             )
-
-
-class FinalModel:
-    """Ensemble of a search, or its best configuration alone if that is as good.
-
-    The `model` for the refit is fitted if its members are the fits of the splits.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        ranked: History,
-        found: Mapping[str, Any],
-        unfitted: Callable[[Plan, Mapping[str, Any]], Any],
-    ) -> None:
-        self.plan, self.ranked, self.found = plan, ranked, found
-        self._unfitted = unfitted
-        self.best = ranked[found["best_index_"]]
-        self.n_folds, self.is_fitted = len(plan.splits), False
-        self.responses: dict[int, list[Response]] = {}
-        self.trials: dict[int, Trial] = {}
-        self._outcome_scorers: dict[str, FoldScorer] = {}
-        metric = None
-        if found["multimetric_"]:
-            plain = plan.refit.plain
-            metric = plain if isinstance(plain, str) else found["target_metric_"]
-        self.metric: str | None = metric
-        folds = self.best.folds[: self.best.n_folds]
-        if len(folds) == self.n_folds:
-            self._find_predictions()
-        # Whether members are fits of the splits.
-        self.of_folds = _folds_suffice(plan, self.trials.values())
-        self.scorer = self._scorer(metric)
-        scores = [float(fold.test_scores[metric or "score"]) for fold in folds]
-        self.result = EnsembleResult(
-            weights={self.best.number: 1.0},
-            members="refit",
-            score=float(np.mean(scores)),
-            score_cv=math.nan,
-            best_score=float(np.mean(scores)),
-            gain_std=math.nan,
-            predict_cost=1.0,
-            size_cost=1.0,
-            reason=self._obstacle(),
+    counts = np.zeros(plan.n_samples)
+    for train, _ in plan.splits:
+        counts[train] += 1
+    if counts.min() != counts.max() or counts.min() <= len(plan.splits) / 2:
+        raise ValueError(
+            f"{given} averages fits of the splits. Each row must be in most training "
+            "sets, and in equally many, such as with cv=5. Use refit=True."
         )
-        if self.result.reason:
-            warn_or_log(
-                f"refit={plan.settings['refit']!r}: {self.result.reason}. The best "
-                "configuration alone is the final model."
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Trials of one fidelity that can be averaged, with their outputs on each split."""
+
+    plan: Plan
+    best: Trial
+    metric: str | None
+    trials: Mapping[int, Trial]
+    responses: Mapping[int, list[Response]]
+
+    @property
+    def method(self) -> str:
+        """Method whose outputs are averaged."""
+        return self.responses[self.best.number][0].method
+
+    @cached_property
+    def scorer(self) -> FoldScorer:
+        """Scorer by the metric of the search."""
+        return self._scorer_of(self.metric)
+
+    @cached_property
+    def outcome_scorers(self) -> dict[str, FoldScorer]:
+        """Scorers of the outcomes with bounds that are scores, by name."""
+        bounds, found = self.plan.constraints, {}
+        if bounds is None:
+            return {}
+        for name, key in bounds.metrics.items():
+            found[name] = self._scorer_of(None if key == "score" else key)
+        for name in bounds.scorers:
+            scorer = bounds.scorer(self.plan.model, True)
+            found[name] = FoldScorer(
+                self.plan, self.method, scorer, name, bounds.params
             )
-        else:
-            self._select()
-        self._make()
+        return found
 
-    def _find_predictions(self) -> None:
-        """Find the predictions of trials that can be compared with the best one."""
-        plan, best = self.plan, self.best
-        comparable = [
-            trial
-            for trial in self.ranked
-            if trial.state == TrialState.COMPLETE
-            and trial.error is None
-            and trial.feasible
-            and trial.fidelity == best.fidelity
-        ]
-        # With rounds, no predictions are kept.
-        kept: KeptPredictions = plan.notes.get("predictions") or KeptPredictions()
-        self.responses = kept.responses
-        is_comparable = any(trial is best for trial in comparable)
-        if best.number not in self.responses and is_comparable:
-            # Predictions of earlier stages are not kept either.
-            comparable = History(comparable).best_first()
-            for trial in comparable[:N_REFITTED]:
-                if trial.number not in self.responses:
-                    self.responses[trial.number] = self._again(trial)
-        self.trials = {t.number: t for t in comparable if t.number in self.responses}
-        dropped = {trial.number for trial in comparable}.intersection(kept.dropped)
-        if n_dropped := len(dropped - self.trials.keys()):
-            warn_or_log(
-                f"The ensemble is selected without {n_dropped} of {len(comparable)} "
-                "trials, whose predictions were not kept: those of all trials exceed "
-                "the memory for them, or they were not found beside the journal."
-            )
-
-    def _again(self, trial: Trial) -> list[Response]:
-        """Fit the folds of a trial again, and return their predictions."""
-        plan, target, parts = self.plan, Target.of(self.plan.model, self.plan.y), []
-        for model, (train, test) in zip(
-            fits_of_trial(plan, trial), plan.splits, strict=True
-        ):
-            X_test, _ = compat.safe_split(model, plan.X, None, test, train)
-            parts.append(measured_response(model, X_test, target))
-        return parts
-
-    def _scorer(self, metric: str | None) -> FoldScorer:
-        """Return the scorer of averages by one metric of the search."""
+    def _scorer_of(self, metric: str | None) -> FoldScorer:
         plan, params = self.plan, self.plan.job.score_params
         scorers = compat.public_scorers(plan.scorers)
         if isinstance(scorers, Mapping):
             scorers = plan.scorers if params else scorers[metric]
         scoring, classifies = plan.settings["scoring"], is_classifier(plan.model)
         name = name_of_metric(scoring, metric, classifies)
-        return FoldScorer(plan, self.responses, scorers, metric, params, name)
+        return FoldScorer(plan, self.method, scorers, metric, params, name)
 
-    def _obstacle(self) -> str:
-        """Return why an ensemble cannot be selected; keep the usable trials."""
-        best = self.best.number
-        if self.best.n_folds < self.n_folds:
-            return "no time was left to compare the best trials on all folds"
-        if best not in self.trials:
-            return "the best trial has a failed fit, no predictions, or broken bounds"
-        method = self.responses[best][0].method
-        self.trials = {
-            number: trial
-            for number, trial in self.trials.items()
-            if all(part.method == method for part in self.responses[number])
-        }
-        for number, trial in list(self.trials.items()):
-            try:
-                same = self._is_reproduced(trial)
-                text = "give other scores or outcomes than its fits"
-            except Exception as error:
-                same, text = False, f"cannot be scored ({error})"
-            if not same and number == best:
-                return f"the predictions of the best trial {text}"
-            if not same:
-                del self.trials[number]
-        return ""
+    def mean(self, members: Members, fold: int) -> Array:
+        """Return the average outputs of members on the test set of a split."""
+        outputs = [self.responses[k][fold].values for k in members]
+        return mean_outputs(outputs, None, self.method, self.scorer.target)
 
-    def _is_reproduced(self, trial: Trial) -> bool:
-        """Return whether the predictions of a trial have its scores and outcomes."""
-        alone, key = {trial.number: 1.0}, self.metric or "score"
+    def score(self, members: Members) -> float:
+        """Return the mean score, by a fast formula if there is one."""
+        folds = range(len(self.plan.splits))
+        return float(
+            np.mean([self.scorer.fast(k, self.mean(members, k)) for k in folds])
+        )
+
+    def scores(self, members: Members, scorer: FoldScorer | None = None) -> Array:
+        """Return the scores on all splits."""
+        scorer, folds = scorer or self.scorer, range(len(self.plan.splits))
+        return np.array([scorer(fold, self.mean(members, fold)) for fold in folds])
+
+    def outcome(self, name: str, members: Members) -> float:
+        """Return an outcome of an ensemble: a sum over members, or a mean score."""
+        if name in self.outcome_scorers:
+            return float(np.mean(self.scores(members, self.outcome_scorers[name])))
+        return sum(self.trials[k].outcomes[name] for k in members)
+
+    def obstacle(self, number: int) -> str:
+        """Return why a trial cannot be averaged; empty if it can be."""
+        trial, parts = self.trials[number], self.responses[number]
+        if any(part.method != self.method for part in parts):
+            return "its predictions have another form than those of the best trial"
+        if not all(part.is_implied for part in parts):
+            return f"its predict does not follow from its {self.method}"
         names = self.plan.constraints.names if self.plan.constraints else ()
-        found = [self.scorer.exact(place, alone) for place in range(self.n_folds)]
-        found += [self._outcome(name, alone) for name in names]
+        key = self.metric or "score"
+        try:
+            found = [*self.scores([number])]
+            found += [self.outcome(name, [number]) for name in names]
+        except Exception as error:
+            return f"its predictions cannot be scored ({error})"
         stored = [float(fold.test_scores[key]) for fold in trial.folds]
         stored += [trial.outcomes.get(name, math.nan) for name in names]
-        return np.allclose(found, stored, rtol=1e-9, atol=1e-12, equal_nan=True)
+        if not np.allclose(found, stored, rtol=1e-9, atol=1e-12, equal_nan=True):
+            return "its predictions give other scores or outcomes than its fits"
+        return ""
 
-    # -- selection ----------------------------------------------------------------
+    # -- costs and bounds ---------------------------------------------------------
 
-    def _select(self) -> None:
-        folds, best = range(self.n_folds), self.best.number
-        most = int(self.plan.refit.options.get("max_members", MAX_MEMBERS))
-        growth = 1.0
-        if not self.of_folds:
-            # Fits on all rows may grow with the rows, and the best one may not.
-            growth = self.plan.n_samples / min(len(t) for t, _ in self.plan.splits)
-
-        def fits_limits(counts: Mapping[int, float], n_at_least: int = 0) -> bool:
-            n = sum(self._fits(counts).values())
-            factor = n_at_least / n if n_at_least else 1.0
-            size = growth * factor * self._bytes(counts)
-            largest = max(2 * most * self._size(best), LEAST_SIZE)
-            # The sizes are NaN if the members cannot be pickled.
-            return factor * n <= most and not size > largest
-
-        def is_allowed(counts: Mapping[int, float]) -> bool:
-            return fits_limits(counts) and self._keeps_bounds(counts)
-
-        counts, left_out = select(
-            *(self.scorer, self.n_folds, list(self.trials), most),
-            may_fit=partial(fits_limits, n_at_least=2),
-            is_allowed=is_allowed,
-        )
-        sizes = {k: self._size(k) for k in counts}
-        if all(map(math.isfinite, sizes.values())):
-            counts = without_useless(
-                *(self.scorer, counts, best, folds, sizes, is_allowed)
-            )
-        gains = np.array(
-            [self.scorer(k, counts) - self.scorer(k, {best: 1.0}) for k in folds]
-        )
-        std, reason = float(gains.std(ddof=1)) / math.sqrt(self.n_folds), ""
-        if not is_allowed(counts):
-            reason = "no ensemble satisfies the constraints"
-        elif not is_better(float(gains.mean()), std):
-            reason = "no ensemble is better by more than its standard error"
-        if reason:
-            counts = {best: 1}
-        self.counts, total = counts, sum(counts.values())
-        self.result = replace(
-            self.result,
-            weights={k: count / total for k, count in counts.items()},
-            members="folds" if not reason and self.of_folds else "refit",
-            score=self.scorer.mean(counts, folds),
-            score_cv=float(left_out.mean()),
-            gain_std=std,
-            predict_cost=self._predict_cost(counts),
-            size_cost=self._size_cost(counts),
-            reason=reason,
-        )
-        if self.result.predict_cost > 2 * most:
-            warn_or_log(
-                f"refit={self.plan.settings['refit']!r}: predictions of the ensemble "
-                f"take about {self.result.predict_cost:.0f} times as long as those of "
-                "the best configuration alone. Bound them by constraints, such as "
-                "{'predict_time': '<= 0.01'}, or use refit=True."
-            )
-
-    def _predict_cost(self, counts: Mapping[int, float]) -> float:
-        """Return the time for predictions as a multiple of the best trial's time."""
-        fits = self._fits(counts).items()
-        return sum(n * self._seconds(k) for k, n in fits) / self._seconds(
-            self.best.number
-        )
-
-    def _seconds(self, number: int) -> float:
-        """Return the time for the predictions of a trial, on the fastest split."""
-        return max(min(part.seconds for part in self.responses[number]), LEAST_SECONDS)
-
-    def _size_cost(self, counts: Mapping[int, float]) -> float:
-        """Return the size as a multiple of the best trial's size.
-
-        It is the number of members if they cannot be pickled.
-        """
-        cost = self._bytes(counts) / self._size(self.best.number)
-        return cost if math.isfinite(cost) else float(sum(self._fits(counts).values()))
-
-    def _bytes(self, counts: Mapping[int, float]) -> float:
-        return sum(n * self._size(k) for k, n in self._fits(counts).items())
-
-    def _fits(self, counts: Mapping[int, float]) -> Mapping[int, float]:
-        """Return the numbers of fits; a fit on all rows is one, with any weight."""
-        return counts if self.of_folds else dict.fromkeys(counts, 1)
-
-    def _size(self, number: int) -> float:
+    def size(self, number: int) -> float:
+        """Return the mean size of the fits of a trial in bytes."""
         return float(np.mean([part.size for part in self.responses[number]]))
 
-    def _keeps_bounds(self, weights: Mapping[int, float]) -> bool:
-        """Return whether an ensemble satisfies the bounds on outcomes."""
-        constraints = self.plan.constraints
-        if constraints is None:
-            return True
-        found = {name: self._outcome(name, weights) for name in constraints.names}
-        return all(b.slack(found[b.name]) <= 0.0 for b in constraints.bounds)
+    def seconds(self, number: int) -> float:
+        """Return the time of a trial for predictions, on the fastest split."""
+        return max(min(part.seconds for part in self.responses[number]), LEAST_SECONDS)
 
-    def _outcome(self, name: str, weights: Mapping[int, float]) -> float:
-        """Return an outcome of an ensemble: a sum over members, or a mean score."""
-        constraints, plan = self.plan.constraints, self.plan
-        assert constraints is not None
-        if name in constraints.measures:
-            fits = self._fits(weights)
-            return sum(n * self.trials[k].outcomes[name] for k, n in fits.items())
-        if name not in self._outcome_scorers:
-            if name in constraints.metrics:
-                key = constraints.metrics[name]
-                scorer = self._scorer(None if key == "score" else key)
-            else:
-                scorer = FoldScorer(
-                    *(plan, self.responses, constraints.scorer(plan.model, True)),
-                    metric=name,
-                    score_params=constraints.params,
-                )
-            self._outcome_scorers[name] = scorer
-        exact = partial(self._outcome_scorers[name].exact, weights=weights)
-        return float(np.mean([exact(fold) for fold in range(self.n_folds)]))
+    def is_allowed(self, members: Members) -> bool:
+        """Return whether members satisfy the limits and the constraints.
 
-    # -- model --------------------------------------------------------------------
+        Measured times vary. Their ratios to that of the best trial are rounded to
+        powers of two. Fits of a trial on the same split would be equal.
+        """
+        best, seconds = self.best.number, [self.seconds(k) for k in members]
+        ratios = np.array(seconds) / self.seconds(best)
+        is_slow = np.sum(2.0 ** np.round(np.log2(ratios))) > MAX_TIME
+        size = sum(map(self.size, members))
+        if size > max(MAX_SIZE * self.size(best), LEAST_SIZE):
+            return False
+        if is_slow and sum(seconds) > LEAST_TIME:
+            return False
+        if max(Counter(members).values()) > len(self.plan.splits):
+            return False
+        bounds = self.plan.constraints.bounds if self.plan.constraints else ()
+        return all(b.slack(self.outcome(b.name, members)) <= 0.0 for b in bounds)
 
-    def _make(self) -> None:
-        """Make the model; a model of the splits' fits is already fitted."""
-        plan, result = self.plan, self.result
-        if result.reason:
-            self.model = self._unfitted(plan, self.found["best_params_"])
-            return
-        places = {trial.number: k for k, trial in enumerate(self.ranked)}
-        params = self.found["cv_results_"]["params"]
-        numbers, weights, cv = list(result.weights), None, None
-        if result.members == "folds":
-            numbers = [k for k, count in self.counts.items() for _ in range(count)]
-            cv = _cv_of(plan)
-        else:
-            weights = list(result.weights.values())
-        kind = WeightedEnsembleRegressor
-        if is_classifier(plan.model):
-            kind = WeightedEnsembleClassifier
-        models = [self._unfitted(plan, params[places[number]]) for number in numbers]
-        self.model = kind(models, weights, cv=cv)
-        if result.members == "folds":
-            fits = [
-                fits_of_trial(plan, self.trials[number], [place % self.n_folds])[0]
-                for place, number in enumerate(numbers)
-            ]
-            self.model._set_members(fits, plan.X, plan.y)
-            self.is_fitted = True
 
-    def attributes(self, fitted: Any) -> dict[str, Any]:
-        """Return the attribute of an ensemble; let the fitted model vote if it must."""
-        if not self.result.reason and self.scorer.votes(self.result.weights):
-            fitted.votes_ = True
-        return {"ensemble_": self.result}
+def select_ensemble(
+    plan: Plan, ranked: History, found: Mapping[str, Any]
+) -> tuple[EnsembleResult, list[int]]:
+    """Select an ensemble, or the best configuration alone; warn if none is possible.
+
+    Return also the rows of the members in ``cv_results_``, grouped by configuration.
+    """
+    best, metric = ranked[found["best_index_"]], None
+    if found["multimetric_"]:
+        plain = plan.refit.plain
+        metric = plain if isinstance(plain, str) else found["target_metric_"]
+    scores = [
+        fold.test_scores[metric or "score"] for fold in best.folds[: best.n_folds]
+    ]
+    score = float(np.mean(scores))
+    candidates = _candidates(plan, ranked, best, metric)
+    reason = _obstacle_of_best(candidates)
+    if reason:
+        warn_or_log(
+            f"refit={plan.settings['refit']!r}: {reason}. The best configuration alone "
+            "is the final model."
+        )
+        return EnsembleResult({best.number: 1.0}, score, score, reason=reason), []
+    numbers = [k for k in candidates.trials if not candidates.obstacle(k)]
+    most = int(plan.refit.options.get("max_members", MAX_MEMBERS))
+    members = select(candidates.score, numbers, most, candidates.is_allowed)
+    gains = candidates.scores(members) - candidates.scores([best.number])
+    gain, std = float(gains.mean()), float(gains.std(ddof=1) / math.sqrt(len(gains)))
+    if not is_better(gain, std):
+        reason = "no ensemble is better by more than its standard error"
+        return EnsembleResult({best.number: 1.0}, score, score, std, reason=reason), []
+    counts = Counter(members).most_common()
+    places = {trial.number: row for row, trial in enumerate(ranked)}
+    size = sum(map(candidates.size, members)) / candidates.size(best.number)
+    seconds = sum(map(candidates.seconds, members)) / candidates.seconds(best.number)
+    result = EnsembleResult(
+        weights={number: count / len(members) for number, count in counts},
+        score=float(np.mean(candidates.scores(members))),
+        best_score=score,
+        gain_std=std,
+        predict_cost=seconds,
+        size_cost=size,
+    )
+    return result, [places[number] for number, count in counts for _ in range(count)]
 
 
 def is_better(gain: float, std: float) -> bool:
@@ -373,21 +261,57 @@ def is_better(gain: float, std: float) -> bool:
     return gain > std
 
 
-def _folds_suffice(plan: Plan, trials: Iterable[Trial]) -> bool:
-    """Return whether each row is in most training sets, and in equally many.
+def _candidates(
+    plan: Plan, ranked: History, best: Trial, metric: str | None
+) -> Candidates:
+    """Return the best trials of the fidelity of the best one, with predictions."""
+    comparable = [
+        trial
+        for trial in ranked
+        if trial.state == TrialState.COMPLETE
+        and trial.error is None
+        and trial.feasible
+        and trial.fidelity == best.fidelity
+    ]
+    # The best one is the first also if others are equal.
+    first = [best, *(t for t in History(comparable).best_first() if t is not best)]
+    kept: KeptPredictions = plan.notes["predictions"]
+    usable = [trial for trial in first[:N_KEPT] if trial.number in kept.responses]
+    trials = {trial.number: trial for trial in usable}
+    if best.number in trials and len(trials) < len(first[:N_KEPT]):
+        warn_or_log(
+            f"The ensemble is selected from {len(trials)} of the best "
+            f"{len(first[:N_KEPT])} trials. The others were evaluated in an earlier "
+            "run, or their predictions are too large or failed."
+        )
+    return Candidates(plan, best, metric, trials, kept.responses)
 
-    Fits to a part of a square matrix cannot predict from all of its columns.
-    """
-    counts = np.zeros(plan.n_samples)
-    for train, _ in plan.splits:
-        counts[train] += 1
-    if counts.min() != counts.max() or counts.min() <= len(plan.splits) / 2:
-        return False
-    models = (configured(plan.estimator, trial.params) for trial in trials)
-    return not any(get_tags(model).input_tags.pairwise for model in models)
+
+def _obstacle_of_best(candidates: Candidates) -> str:
+    """Return why the best trial cannot be averaged with others; empty if it can be."""
+    best = candidates.best
+    if best.n_folds < len(candidates.plan.splits):
+        return "no time was left to compare the best trials on all folds"
+    if best.error is not None or not best.feasible:
+        return "the best trial has a failed fit or broken bounds"
+    if best.number not in candidates.trials:
+        return (
+            "the predictions of the best trial are not in memory, because an earlier "
+            "run evaluated it, because they are too large, or because they failed"
+        )
+    reason = candidates.obstacle(best.number)
+    return reason and f"the best trial cannot be a member: {reason}"
 
 
-def _cv_of(plan: Plan) -> Any:
+def unfitted_ensemble(plan: Plan, models: list[Any]) -> Any:
+    """Return an ensemble whose members are fits of the splits, in their order."""
+    kind = WeightedEnsembleRegressor
+    if is_classifier(plan.model):
+        kind = WeightedEnsembleClassifier
+    return kind(models, cv=plan.splits)
+
+
+def cv_of(plan: Plan) -> Any:
     """Return a value of `cv` with which a clone of the ensemble can be fitted."""
     cv = plan.settings["cv"]
     if cv is None or isinstance(cv, Integral):

@@ -161,13 +161,13 @@ class HyperTuneSearchCV(BayesSearchCV):
         (``best_score_corrected_``; see :ref:`choice`). With several metrics, pass
         ``{"rule": "corrected", "metric": "f1"}``.
 
-        "ensemble" averages the predictions of several fits (Caruana et al. 2004) if the
-        mean score of the averages is better by more than its standard error. Otherwise,
-        it refits the best configuration. Members are selected from the out-of-fold
-        predictions of the complete trials by the metric of the search. A dict such as
-        ``{"rule": "ensemble", "metric": "roc_auc", "max_members": 3}`` has the options
-        "metric", if there are several, and "max_members", the number of fits, by
-        default 5.
+        "ensemble" averages the predictions of fits of the splits (Caruana et al. 2004)
+        if the mean score of the averages is better by more than its standard error.
+        Otherwise, it refits the best configuration. Members are selected from the
+        out-of-fold predictions of the best complete trials by the metric of the search.
+        A dict such as ``{"rule": "ensemble", "metric": "roc_auc", "max_members": 3}``
+        has the options "metric", if there are several, and "max_members", the maximum
+        number of fits, by default 10.
     constraints : callable, dict, list or None, default=None
         Rule of the configurations, bounds on outcomes of the fits, or a list of both.
 

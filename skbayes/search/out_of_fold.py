@@ -31,14 +31,12 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
         )
 
 
-def fits_of_trial(
-    plan: Plan, trial: Trial, splits: Sequence[int] | None = None
-) -> list[Any]:
-    """Fit a trial again on splits, with the parameters of its score there."""
+def fits_of_trial(plan: Plan, trial: Trial) -> list[Any]:
+    """Fit a trial again on all splits, with the parameters of its score there."""
     job, X, y = plan.job, plan.X, plan.y
     sample = Sample(trial.fidelity.train_fraction, trial.fidelity.subset)
     fitted = []
-    for split in range(len(job.splits)) if splits is None else splits:
+    for split in range(len(job.splits)):
         own = trial.folds[split].extras.get("fitted_params", trial.fitted_params)
         model = configured(plan.estimator, trial.params | own)
         train, _ = job.split(split, sample)

@@ -1,30 +1,23 @@
-"""Predictions in a form that can be averaged, and estimators that return averages."""
+"""Predictions in a form that can be averaged."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
-    is_classifier,
-    is_regressor,
-)
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.trial.fast_metrics import Target as Target
+from skbayes.trial.fast_metrics import Target
+from skbayes.trial.measure import model_size
+from skbayes.trial.outputs import Outputs
 
 Array = np.ndarray
-
-# Methods of classifiers whose outputs are averaged, the preferred one first.
-CLASSIFIER_METHODS = ("predict_proba", "decision_function", "predict")
 
 
 def check_averaging(estimator: Any, y: Any, name: str) -> None:
@@ -53,64 +46,99 @@ def check_averaging(estimator: Any, y: Any, name: str) -> None:
 class Response:
     """Outputs (n_rows, n_columns) of a method of an estimator, with their costs.
 
-    There are columns for all classes. The labels that a classifier predicts have one
-    column per class with ones and zeros. They are the `votes`, which are None if the
-    outputs imply them. `seconds` and `size` are the time of the method, and the bytes
-    of the estimator, NaN if it is not measured.
+    There are columns for all classes, labels or targets. `predict` is implied if it
+    returns what `decide` does. `seconds` and `size` are the time of the method, and the
+    bytes of the estimator, NaN if it cannot be pickled.
     """
 
     method: str
     values: Array
-    votes: Array | None = None
-    seconds: float = 0.0
-    size: float = math.nan
+    is_implied: bool
+    seconds: float
+    size: float
 
 
-def respond(estimator: Any, X: Any, target: Target) -> Response:
-    """Return the predictions of a fitted estimator.
+def method_of(estimator: Any, target: Target) -> str:
+    """Return the method of an estimator whose outputs are averaged."""
+    if not is_classifier(estimator):
+        return "predict"
+    if hasattr(estimator, "predict_proba"):
+        return "predict_proba"
+    is_binary = target.classes is None or len(target.classes) <= 2
+    if hasattr(estimator, "decision_function"):
+        if is_binary or not _is_one_vs_one(estimator):
+            return "decision_function"
+    return "predict"
+
+
+def outputs_of(estimator: Any, X: Any, target: Target) -> Array:
+    """Return the outputs of a fitted estimator, with columns for all classes.
 
     A class that is missing in its training set has probability 0, and the smallest
-    decision value of the row.
+    decision value of the row. Classes that are predicted become ones and zeros.
     """
+    method = method_of(estimator, target)
+    output, classes = getattr(estimator, method)(X), target.classes
+    if isinstance(output, list):  # one array of probabilities per label
+        parts = zip(output, estimator.classes_, strict=True)
+        # A label is 0 or 1; one of them may be missing.
+        return np.column_stack([p @ (np.asarray(k) == 1) for p, k in parts])
+    values = np.asarray(output.toarray() if hasattr(output, "toarray") else output)
+    if classes is None:
+        return values.reshape(len(values), -1)
+    if method == "predict":
+        return (values.reshape(-1, 1) == classes).astype(float)
+    own: Array = getattr(estimator, "classes_", classes)
+    if values.ndim == 1 and len(classes) > 2:
+        # Decision values of two classes, of which the second is the positive one.
+        values = np.column_stack([-values, values])
+    values = values.reshape(len(values), -1)
+    if len(own) == len(classes):
+        return values
+    is_proba = method == "predict_proba"
+    missing = 0.0 if is_proba else values.min(axis=1, keepdims=True)
+    aligned = np.full((len(values), len(classes)), missing, dtype=float)
+    aligned[:, np.searchsorted(classes, own)] = values
+    return aligned
+
+
+def mean_outputs(
+    outputs: Sequence[Array], weights: Any, method: str, target: Target
+) -> Array:
+    """Return the weighted mean of outputs, of double precision unless it is of one."""
+    if len(outputs) == 1:
+        return outputs[0]
+    mean = np.average(np.asarray(outputs, dtype=float), axis=0, weights=weights)
+    if method == "predict_proba" and target.classes is not None:
+        mean /= mean.sum(axis=1, keepdims=True)  # members may have single precision
+    return mean
+
+
+def measured_response(estimator: Any, X: Any, target: Target) -> Response:
+    """Return the outputs of a fitted estimator, with their costs."""
     begin = time.perf_counter()
-    if not is_classifier(estimator):
-        values = np.asarray(estimator.predict(X))
-        response = Response("predict", values.reshape(len(values), -1))
-        response.seconds = time.perf_counter() - begin
-        return response
-    for method in CLASSIFIER_METHODS:
-        if hasattr(estimator, method):
-            output = getattr(estimator, method)(X)
-            columns = _columns(estimator, method, output, target)
-            if columns is not None:
-                seconds = time.perf_counter() - begin
-                return Response(method, columns, seconds=seconds)
-    raise ValueError(f"{type(estimator).__name__} has no predictions to average.")
+    values, method = outputs_of(estimator, X, target), method_of(estimator, target)
+    seconds, size, is_implied = time.perf_counter() - begin, math.nan, True
+    if method != "predict":
+        predicted = estimator.predict(X)
+        if hasattr(predicted, "toarray"):
+            predicted = predicted.toarray()
+        decided = decide(values, method, target)
+        is_implied = np.array_equal(
+            np.asarray(predicted).reshape(decided.shape), decided
+        )
+    with contextlib.suppress(Exception):  # it may be impossible to pickle
+        size = float(model_size(estimator))
+    return Response(method, values, is_implied, seconds, size)
 
 
-def respond_and_vote(estimator: Any, X: Any, target: Target) -> Response:
-    """Return the predictions of a fitted estimator, with its votes if they differ."""
-    response = respond(estimator, X, target)
-    if is_classifier(estimator) and response.method != "predict":
-        votes = votes_of(estimator, X, target)
-        implied = implied_votes(response.values, response.method, target)
-        response.votes = None if np.array_equal(votes, implied) else votes
-    return response
-
-
-def votes_of(estimator: Any, X: Any, target: Target) -> Array:
-    """Return the labels that a classifier predicts, as ones and zeros."""
-    votes = _columns(estimator, "predict", estimator.predict(X), target)
-    assert votes is not None
-    return votes
-
-
-def implied_votes(values: Array, method: str, target: Target) -> Array:
-    """Return the labels that the outputs of a method imply, as ones and zeros."""
-    decided = decide(values, method, target)
-    if target.classes is None:
-        return np.asarray(decided)
-    return decided[:, None] == target.classes
+def methods_of(values: Array, method: str, target: Target, classifies: bool) -> Outputs:
+    """Return the methods of an estimator with these outputs."""
+    single = values[:, 0] if values.shape[1] == 1 and not target.n_outputs else values
+    outputs = {method: lambda: single}
+    if classifies:
+        outputs["predict"] = lambda: decide(values, method, target)
+    return outputs
 
 
 def decide(values: Array, method: str, target: Target) -> Array:
@@ -124,190 +152,8 @@ def decide(values: Array, method: str, target: Target) -> Array:
     return classes[np.argmax(values, axis=1)]
 
 
-def _columns(estimator: Any, method: str, output: Any, target: Target) -> Array | None:
-    """Return the output of a classifier with one column per class or label."""
-    if target.n_outputs:
-        if isinstance(output, list):  # one array of probabilities per label
-            parts = zip(output, estimator.classes_, strict=True)
-            # A label is 0 or 1; one of them may be missing.
-            return np.column_stack([p @ (np.asarray(k) == 1) for p, k in parts])
-        if hasattr(output, "toarray"):
-            output = output.toarray()
-        return np.asarray(output)
-    assert target.classes is not None
-    values, classes = np.asarray(output), target.classes
-    own = getattr(estimator, "classes_", classes)
-    if method == "predict":
-        return values.reshape(-1, 1) == classes
-    if values.ndim == 1:
-        # Decision values of two classes, of which the second is the positive one.
-        if len(classes) <= 2:
-            return values[:, None]
-        values = np.column_stack([-values, values])
-    is_decision = method == "decision_function"
-    if values.shape[1] != len(own) or (is_decision and _is_one_vs_one(estimator)):
-        return None
-    if len(own) == len(classes):
-        return values
-    missing = 0.0 if method == "predict_proba" else values.min(axis=1, keepdims=True)
-    aligned = np.full((len(values), len(classes)), missing, dtype=float)
-    aligned[:, np.searchsorted(classes, own)] = values
-    return aligned
-
-
 def _is_one_vs_one(estimator: Any) -> bool:
     """Return whether there is a decision value for each pair of classes."""
     params = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
     shape = "decision_function_shape"
     return any(k.endswith(shape) and v == "ovo" for k, v in params.items())
-
-
-def _has(*methods: str) -> Any:
-    return available_if(lambda self: getattr(self, "response_method_", "") in methods)
-
-
-class Averages(BaseEstimator):
-    """Estimator that predicts averages of predictions.
-
-    Subclasses define the methods, and set `target_` and `response_method_`. If
-    `lists_labels_`, probabilities are a list with an array per label.
-    """
-
-    target_: Target
-    response_method_: str
-    lists_labels_ = False
-
-    def _average(self, X: Any) -> Array:
-        """Return the average of shape (n_rows, n_columns)."""
-        raise NotImplementedError
-
-    def _vote(self, X: Any) -> Array | None:
-        """Return the average of the votes; None if the other average implies them."""
-        raise NotImplementedError
-
-
-class RegressorAverages(RegressorMixin, Averages):
-    """Regressor that predicts averages."""
-
-    def predict(self, X: Any) -> Array:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Average predictions.
-        """
-        values = self._average(X)
-        return values if self.target_.n_outputs else values[:, 0]
-
-
-class ClassifierAverages(ClassifierMixin, Averages):
-    """Classifier that predicts from averages."""
-
-    def predict(self, X: Any) -> Array:
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Classes with the greatest average or most votes, or labels.
-        """
-        votes = self._vote(X)
-        if votes is not None:
-            return decide(votes, "predict", self.target_)
-        return decide(self._average(X), self.response_method_, self.target_)
-
-    @_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array | list[Array]:
-        """Return average probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes), or list of ndarray
-            Probabilities of the classes, or of each label. A list of arrays of shape
-            (n_samples, 2), one per label, if the members return such lists.
-        """
-        average = self._average(X)
-        if self.lists_labels_:
-            return [np.column_stack([1.0 - p, p]) for p in average.T]
-        return average
-
-    @_has("predict_proba")
-    def predict_log_proba(self, X: Any) -> Array | list[Array]:
-        """Return logarithms of average probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes), or list of ndarray
-            Log-probabilities.
-        """
-        proba = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return list(map(np.log, proba)) if self.lists_labels_ else np.log(proba)
-
-    @_has("decision_function")
-    def decision_function(self, X: Any) -> Array:
-        """Return average decision values, if the members have no probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Decision values.
-        """
-        values = self._average(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-
-def mean_response(
-    responses: Sequence[Response], weights: Iterable[float], target: Target
-) -> Array:
-    """Return the mean of responses with weights that sum to 1.
-
-    That of several is of double precision. A single one is returned as it is.
-    """
-    if len(responses) == 1:
-        return responses[0].values
-    mean = np.zeros(responses[0].values.shape)
-    for response, weight in zip(responses, weights, strict=True):
-        mean += weight * response.values
-    if responses[0].method == "predict_proba" and target.classes is not None:
-        mean /= mean.sum(axis=1, keepdims=True)  # members may have single precision
-    return mean
-
-
-def mean_votes(
-    responses: Sequence[Response], weights: Iterable[float], target: Target
-) -> Array:
-    """Return the mean of the votes of responses with weights that sum to 1."""
-    mean = np.zeros(1)
-    for response, weight in zip(responses, weights, strict=True):
-        votes = response.votes
-        if votes is None:
-            votes = implied_votes(response.values, response.method, target)
-        mean = mean + weight * votes
-    return mean

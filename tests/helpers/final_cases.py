@@ -1,7 +1,11 @@
-"""Random searches with options of `refit` and `return_folds`, and what must hold."""
+"""Searches with random options of `refit` and `return_folds`, and laws of their models.
+
+A law is a function of a fitted case. A case whose options are refused has no model.
+"""
 
 import contextlib
 import functools
+import itertools
 import pickle
 import random
 import tempfile
@@ -31,6 +35,7 @@ from sklearn.model_selection import (
     RepeatedKFold,
     ShuffleSplit,
     TunedThresholdClassifierCV,
+    check_cv,
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -41,6 +46,7 @@ from skbayes import BayesSearchCV, MultiStageSearchCV
 from skbayes.search import final_model
 
 N_ROWS = 36
+MAX_SIZE = 9000  # of the fits of a model in bytes
 SMOOTH = (0.01, 100.0, "log-uniform")
 TREES = {"max_depth": (1, 5), "min_samples_leaf": (1, 6)}
 
@@ -74,47 +80,31 @@ class Failing(DecisionTreeClassifier):
         return super().fit(X, y, sample_weight)
 
 
-LOGISTIC = LogisticRegression(max_iter=50)
+LOGISTIC, INNER = LogisticRegression(max_iter=50), {"estimator__C": SMOOTH}
+BOOSTING = HistGradientBoostingClassifier(random_state=0, max_iter=6)
+ROUNDS = {"learning_rate": (0.05, 0.5), "max_leaf_nodes": (2, 8)}
+FIXED = FixedThresholdClassifier(LOGISTIC, threshold=0.7)
+TUNED = TunedThresholdClassifierCV(LOGISTIC, thresholds=5, cv=2)
+ONE_VS_ONE = SVC(decision_function_shape="ovo")
+NEAR = {"n_neighbors": (1, 9)}
 LEARNERS = {
     "logistic": ("binary", LOGISTIC, {"C": SMOOTH}),
     "tree": ("multiclass", DecisionTreeClassifier(random_state=0), TREES),
-    "neighbors": ("multiclass", KNeighborsClassifier(), {"n_neighbors": (1, 9)}),
-    "fixed threshold": (
-        *("binary", FixedThresholdClassifier(LOGISTIC, threshold=0.7)),
-        {"estimator__C": SMOOTH},
-    ),
-    "tuned threshold": (
-        *("binary", TunedThresholdClassifierCV(LOGISTIC, thresholds=5, cv=2)),
-        {"estimator__C": SMOOTH},
-    ),
-    "calibrated": (
-        *("binary", CalibratedClassifierCV(SVC(), cv=2)),
-        {"estimator__C": SMOOTH},
-    ),
+    "neighbors": ("multiclass", KNeighborsClassifier(), NEAR),
+    "fixed threshold": ("binary", FIXED, INNER),
+    "tuned threshold": ("binary", TUNED, INNER),
+    "calibrated": ("binary", CalibratedClassifierCV(SVC(), cv=2), INNER),
     "SVC": ("multiclass", SVC(), {"C": SMOOTH}),
-    "one against one": (
-        *("multiclass", SVC(decision_function_shape="ovo")),
-        {"C": SMOOTH},
-    ),
+    "one against one": ("multiclass", ONE_VS_ONE, {"C": SMOOTH}),
     "own predict": ("binary", Reluctant(max_iter=50), {"C": SMOOTH}),
     "locked": ("binary", Locked(random_state=0), TREES),
     "failing": ("binary", Failing(random_state=0), TREES),
     "labels": ("labels", DecisionTreeClassifier(random_state=0), TREES),
-    "one label each": (
-        "labels",
-        OneVsRestClassifier(LOGISTIC),
-        {"estimator__C": SMOOTH},
-    ),
+    "one label each": ("labels", OneVsRestClassifier(LOGISTIC), INNER),
     "ridge": ("regression", Ridge(), {"alpha": SMOOTH}),
     "targets": ("targets", DecisionTreeRegressor(random_state=0), TREES),
-    "neighbors of numbers": (
-        *("regression", KNeighborsRegressor()),
-        {"n_neighbors": (1, 9)},
-    ),
-    "boosting": (
-        *("binary", HistGradientBoostingClassifier(random_state=0, max_iter=6)),
-        {"learning_rate": (0.05, 0.5), "max_leaf_nodes": (2, 8)},
-    ),
+    "neighbors of numbers": ("regression", KNeighborsRegressor(), NEAR),
+    "boosting": ("binary", BOOSTING, ROUNDS),
 }
 REFITS = {
     "plain": True,
@@ -165,24 +155,23 @@ class Case:
         self.learner, self.refit = rng.choice([*LEARNERS]), rng.choice([*REFITS])
         # Some ensembles are chosen although they may be worse.
         self.is_better = rng.choice((final_model.is_better, lambda gain, std: True))
-        self.kind, estimator, space = LEARNERS[self.learner]
+        self.kind, self.estimator, space = LEARNERS[self.learner]
         self.splits, self.returned = rng.choice([*SPLITS]), rng.choice(RETURNED)
         self.modifiers = set(rng.sample(MODIFIERS, rng.choice((0, 1, 2, 3))))
-        self.classifies = is_classifier(estimator)
+        self.classifies = is_classifier(self.estimator)
         n_rows = 16 if self.splits == "leave one out" else N_ROWS
         self.X, self.y = (part[:n_rows] for part in data_of(self.kind))
         self.metric = rng.choice(("accuracy", "neg_log_loss"))
-        if not hasattr(estimator, "predict_proba") or self.kind == "labels":
-            self.metric = "accuracy"
-        if self.splits == "leave one out":
+        is_whole = self.kind != "labels" and self.splits != "leave one out"
+        if not (is_whole and hasattr(self.estimator, "predict_proba")):
             self.metric = "accuracy"
         if not self.classifies:
             self.metric = "neg_mean_squared_error"
-        self.params, self.options, self.is_routed = {}, {}, False
+        self.params, self.is_routed = {}, False
         if self.splits == "groups":
             self.params["groups"] = np.arange(N_ROWS) % 6
         self.options = {"scoring": self.metric, "refit": REFITS[self.refit]}
-        self._modify(estimator)
+        self._modify()
         self.surrogate = rng.choice(SURROGATES)
         chosen = MultiStageSearchCV if "stages" in self.modifiers else BayesSearchCV
         self.search = chosen(
@@ -197,8 +186,7 @@ class Case:
     def __repr__(self):
         returned = f"return_folds={self.returned!r}"
         parts = (self.learner, self.refit, self.splits, self.metric, returned)
-        parts += (self.surrogate,)
-        return ", ".join((*parts, *sorted(self.modifiers)))
+        return ", ".join((*parts, self.surrogate, *sorted(self.modifiers)))
 
     @property
     def is_modeled(self):
@@ -206,36 +194,38 @@ class Case:
         return self.surrogate not in ("random", "sobol")
 
     @property
-    def is_ensemble(self):
-        """Whether the final model has several members."""
-        return len(getattr(getattr(self.search, "ensemble_", None), "weights", ())) > 1
+    def result(self):
+        """Result of the selection of an ensemble; None without one."""
+        return getattr(self.search, "ensemble_", None)
 
-    def _modify(self, estimator):
-        names, options = self.modifiers, self.options
-        bounds = {}
+    @property
+    def is_ensemble(self):
+        """Whether the final model is an average."""
+        return self.result is not None and not self.result.reason
+
+    def _modify(self):
+        names, options, bounds = self.modifiers, self.options, {}
         if "metric bound" in names and self.classifies:
             bounds["accuracy"] = ">= 0.5"
         if "size bound" in names:
-            bounds["model_size"] = "<= 3500"
+            bounds["model_size"] = f"<= {MAX_SIZE}"
         if "model bound" in names:
             bounds["features"] = (n_inputs, ">= 1")
         rule = [even] if "constraint" in names else []
         if bounds or rule:
             options["constraints"] = [*rule, *([bounds] if bounds else [])]
-        if names & {"weights", "routing"} and accepts_weights(estimator):
+        if names & {"weights", "routing"} and accepts_weights(self.estimator):
             self.params["sample_weight"] = np.linspace(0.5, 1.5, len(self.y))
             if "routing" in names:
                 self.is_routed = True
-                with config_context(enable_metadata_routing=True):
-                    estimator = clone(estimator).set_fit_request(sample_weight=True)
-        if self.is_routed:
-            with config_context(enable_metadata_routing=True):
-                scorer = get_scorer(self.metric)
-                options["scoring"] = scorer.set_score_request(sample_weight=False)
-        elif "several" in names:
+                with self.routing():
+                    estimator = clone(self.estimator)
+                    self.estimator = estimator.set_fit_request(sample_weight=True)
+                    scorer = get_scorer(self.metric)
+                    options["scoring"] = scorer.set_score_request(sample_weight=False)
+        if "several" in names and not self.is_routed:
             other = "balanced_accuracy" if self.classifies else "r2"
-            if self.kind == "labels":
-                other = "f1_micro"
+            other = "f1_micro" if self.kind == "labels" else other
             options["scoring"] = [other, self.metric]
             options["refit"] = with_metric(options["refit"], self.metric)
         if "pruning" in names:
@@ -246,20 +236,23 @@ class Case:
             options["timeout"] = 600
         if "stages" in names:
             options |= {"stages": (0.7, 1.0), "n_iter": 8}
-        if "threads" in names or "processes" in names:
+        if names & {"threads", "processes"}:
             options["n_jobs"] = 2
         if "sparse" in names and self.learner != "boosting":
             self.X = sparse.csr_matrix(self.X)
         elif "frame" in names:
             self.X = pd.DataFrame(self.X, columns=[*"abcde"])
-        self.estimator = estimator
+
+    def routing(self):
+        """Return a context with metadata routing if the case uses it."""
+        return config_context(enable_metadata_routing=self.is_routed)
 
     def fit(self):
         """Fit, in two parts with a journal; return whether the search was refused."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore")
-            stack.enter_context(config_context(enable_metadata_routing=self.is_routed))
+            stack.enter_context(self.routing())
             changed = mock.patch.object(final_model, "is_better", self.is_better)
             stack.enter_context(changed)
             if "journal" in self.modifiers:
@@ -271,185 +264,216 @@ class Case:
                     first.fit(self.X, self.y, **self.params)
                 self.search.fit(self.X, self.y, **self.params)
             except ValueError as error:
-                named = (
-                    "refit",
-                    "return_folds",
-                    "constraints",
-                    "early_stopping",
-                    "pruning",
-                )
-                if hasattr(self.search, "trials_") or not any(
-                    name in str(error) for name in named
-                ):
+                is_early = not hasattr(self.search, "trials_")
+                if not is_early or not any(name in str(error) for name in REFUSED):
                     raise
                 return True
         return False
-
-    def _same_predictions(self, other):
-        found, expected = self.search.predict(self.X), other.predict(self.X)
-        np.testing.assert_array_equal(found, expected)
-
-    # -- what must hold -----------------------------------------------------------
 
     def check(self):
         """Fit the search, and check it; return whether it was refused by name."""
         if self.fit():
             return True
-        search = self.search
-        result = getattr(search, "ensemble_", None)
-        if "mean_test_score" in search.cv_results_ and hasattr(search, "best_score_"):
-            means = search.cv_results_["mean_test_score"]
-            np.testing.assert_equal(means[search.best_index_], search.best_score_)
-        if "ensemble" in str(search.refit):
-            assert np.isclose(result.best_score, search.best_score_, rtol=1e-12)
-            assert abs(sum(result.weights.values()) - 1.0) < 1e-9
-            assert len(result.weights) <= 10
-        self._check_bounds(result)
-        if "early_stopping" not in search.get_params() or search.early_stopping is None:
-            self._check_predictions(result)
-            self._check_score(result)
-        self._check_folds()
-        clone(search)
-        if self.learner != "locked":
-            with config_context(enable_metadata_routing=self.is_routed):
-                self._same_predictions(pickle.loads(pickle.dumps(search)))
+        for law in LAWS:
+            law(self)
         return False
 
-    def _check_bounds(self, result):
-        """Check that members satisfy what was promised, if a trial does."""
-        search = self.search
-        members = (
-            [search.trials_[search.cv_results_["trial"][search.best_index_]]]
-            if ("trial" in search.cv_results_)
-            else []
-        )
-        if result is not None and not result.reason:
-            members = [search.trials_[k] for k in result.weights]
-            assert all(trial.feasible and trial.error is None for trial in members)
-            assert {trial.state for trial in members} == {"complete"}
-        if "constraint" in self.modifiers:
-            assert all(even(trial.params) for trial in members)
-        bounds = [part for part in search.constraints or () if isinstance(part, dict)]
-        if result is None or result.reason or not bounds:
-            return
-        if "model_size" in bounds[0]:
-            counts = [1.0] * len(members)
-            if result.members == "folds":
-                n = len(search.best_estimator_.estimators_)
-                counts = [n * weight for weight in result.weights.values()]
-            sizes = [trial.outcomes["model_size"] for trial in members]
-            assert np.dot(counts, sizes) <= 3500 + 1e-6
+    # -- independent computations -------------------------------------------------
 
-    def _members(self, result):
-        """Return the parameters and the weights of the members."""
-        search = self.search
-        if result is None or result.reason:
-            return [search.best_params_], [1.0]
-        return [search.trials_[k].params for k in result.weights], [
-            *result.weights.values()
-        ]
+    def rows(self, data, rows):
+        """Return some rows of the data."""
+        return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
 
-    def _fitted(self, params, rows):
+    def fitted(self, params, rows):
+        """Return a fit of a configuration on some rows."""
         more = {k: v[rows] for k, v in self.params.items() if k != "groups"}
-        X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
-        with config_context(enable_metadata_routing=self.is_routed):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = clone(self.estimator).set_params(**params)
-                return model.fit(X, self.y[rows], **more)
+        with self.routing(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = clone(self.estimator).set_params(**params)
+            return model.fit(self.rows(self.X, rows), self.y[rows], **more)
 
-    def _average(self, models, weights, X):
-        """Return average outputs and predictions, by other code than the package."""
-        if not self.classifies:
-            mean = np.tensordot(weights, [m.predict(X) for m in models], axes=1)
-            return mean, mean
-        own = [m.predict(X) for m in models]
-        if self.kind == "labels":
-            votes = np.tensordot(weights, np.array(own, dtype=float), axes=1)
-            return None, (votes > 0.5).astype(int)
-        classes = np.unique(self.y)
-        votes = np.zeros((len(own[0]), len(classes)))
-        for one, weight in zip(own, weights, strict=True):
-            votes += weight * (one[:, None] == classes)
-        mean = None
-        if hasattr(models[0], "predict_proba"):
-            mean = np.zeros(votes.shape)
-            for model, weight in zip(models, weights, strict=True):
-                columns = np.searchsorted(classes, model.classes_)
-                mean[:, columns] += weight * model.predict_proba(X)
-        return mean, classes[np.argmax(votes, axis=1)]
-
-    def _check_predictions(self, result):
-        """Compare the final model with fits of its members on all rows."""
-        search, (params, weights) = self.search, self._members(result)
-        rows = np.arange(len(self.y))
-        if result is not None and result.members == "folds":
-            splits, models = self._splits(), []
-            counts = len(search.best_estimator_.estimators_) * np.array(weights)
-            for config, count in zip(params, counts.round().astype(int), strict=True):
-                for _ in range(count):
-                    train, _ = splits[len(models) % len(splits)]
-                    models.append(self._fitted(config, train))
-            weights = np.full(len(models), 1.0 / len(models))
-        else:
-            models = [self._fitted(p, rows) for p in params]
-        mean, predicted = self._average(models, weights, self.X)
-        votes = getattr(search.best_estimator_, "votes_", len(params) == 1)
-        if mean is not None and self.classifies:
-            found = search.predict_proba(self.X)
-            np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-12)
-            if not votes:
-                predicted = search.classes_[np.argmax(mean, axis=1)]
-        if not self.classifies or votes or mean is not None:
-            found = search.predict(self.X)
-            if self.classifies:
-                np.testing.assert_array_equal(found, predicted)
-            else:
-                np.testing.assert_allclose(found, predicted, rtol=1e-9)
-
-    def _splits(self):
-        cv = SPLITS[self.splits]
-        if cv == 3:
-            from sklearn.model_selection import check_cv
-
-            cv = check_cv(3, self.y, classifier=self.classifies)
+    def all_splits(self):
+        """Return the training and test rows of the search."""
+        cv = check_cv(SPLITS[self.splits], self.y, classifier=self.classifies)
         return list(cv.split(self.X, self.y, self.params.get("groups")))
 
-    def _check_score(self, result):
-        """Compare the scores of an ensemble with those of fits on each split."""
-        if result is None or result.reason or "sample_weight" in self.params:
-            return
-        params, weights = self._members(result)
-        scores = []
-        for train, test in self._splits():
-            models = [self._fitted(p, train) for p in params]
-            X = self.X.iloc[test] if hasattr(self.X, "iloc") else self.X[test]
-            mean, predicted = self._average(models, weights, X)
-            if self.metric == "neg_log_loss":
-                labels = np.unique(self.y)
-                scores.append(-log_loss(self.y[test], mean, labels=labels))
-            elif self.metric == "accuracy":
-                if mean is not None and not self.search.best_estimator_.votes_:
-                    predicted = np.unique(self.y)[np.argmax(mean, axis=1)]
-                elif mean is None:
-                    return  # decision values are averaged
-                scores.append(accuracy_score(self.y[test], predicted))
-            else:
-                scores.append(-mean_squared_error(self.y[test], predicted))
-        np.testing.assert_allclose(result.score, np.mean(scores), rtol=1e-9)
+    def outputs(self, model, X):
+        """Return the outputs of a fit that are averaged, with a column per class."""
+        if not self.classifies:
+            return model.predict(X)
+        if self.kind == "labels":
+            parts = model.predict_proba(X)
+            if not isinstance(parts, list):
+                return parts
+            pairs = zip(parts, model.classes_, strict=True)
+            return np.column_stack([p @ (own == 1) for p, own in pairs])
+        classes = np.unique(self.y)
+        if not hasattr(model, "predict_proba"):
+            if self.learner == "one against one":
+                return model.predict(X)[:, None] == classes
+            return model.decision_function(X)
+        found = np.zeros((X.shape[0], len(classes)))
+        found[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
+        return found
 
-    def _check_folds(self):
-        """Check that the results of the folds belong to the best configuration."""
-        search = self.search
-        fits = getattr(search, "fold_estimators_", None)
-        if fits is not None:
-            assert len(fits) == search.n_splits_
-            for fit in fits:
-                assert fit.get_params().items() >= search.best_params_.items()
-        if "all" in (self.returned or ()):
-            every = search.all_fold_estimators_
-            assert len(every) == len(search.cv_results_["params"])
-            assert every[search.best_index_] is not None
+    def average(self, models, X):
+        """Return the average outputs and the predictions of several fits."""
+        mean = np.mean([self.outputs(model, X) for model in models], axis=0)
+        if not self.classifies:
+            return mean, mean
+        if self.kind == "labels":
+            return mean, (mean > 0.5).astype(int)
+        return mean, np.unique(self.y)[np.argmax(mean, axis=1)]
+
+    def members(self):
+        """Return the configuration of each member, in the order of the fits."""
+        if not self.is_ensemble:
+            return [self.search.best_params_]
+        n_fits, weights = (
+            len(self.search.best_estimator_.estimators_),
+            self.result.weights,
+        )
+        return [
+            self.search.trials_[number].params
+            for number, weight in weights.items()
+            for _ in range(round(n_fits * weight))
+        ]
+
+
+# -- laws ---------------------------------------------------------------------------
+
+
+def best_score_is_in_the_table(case):
+    search = case.search
+    if "mean_test_score" in search.cv_results_ and hasattr(search, "best_score_"):
+        means = search.cv_results_["mean_test_score"]
+        np.testing.assert_equal(means[search.best_index_], search.best_score_)
+
+
+def ensembles_start_from_the_best_score(case):
+    if "ensemble" in str(case.search.refit):
+        assert np.isclose(case.result.best_score, case.search.best_score_, rtol=1e-12)
+        assert abs(sum(case.result.weights.values()) - 1.0) < 1e-9
+
+
+def ensembles_keep_the_limits(case):
+    if not case.is_ensemble:
+        return
+    fits = case.search.best_estimator_.estimators_
+    most = {"two members": 2, "nine members": 9}.get(case.refit, 10)
+    assert len(case.members()) == len(fits) <= most
+    if case.learner != "locked":
+        assert sum(len(pickle.dumps(fit)) for fit in fits) < 1.1e6
+
+
+def members_are_complete_trials_of_one_fidelity(case):
+    if case.is_ensemble:
+        trials = [case.search.trials_[number] for number in case.result.weights]
+        assert all(trial.feasible and trial.error is None for trial in trials)
+        assert {trial.state for trial in trials} == {"complete"}
+        assert len({trial.fidelity for trial in trials}) == 1
+
+
+def rules_and_bounds_hold(case):
+    bounds = [b for b in case.search.constraints or () if isinstance(b, dict)]
+    if "constraint" in case.modifiers:
+        assert all(map(even, case.members()))
+    if case.is_ensemble and bounds and "model_size" in bounds[0]:
+        n, trials = len(case.members()), case.search.trials_
+        sizes = [
+            n * weight * trials[k].outcomes["model_size"]
+            for k, weight in case.result.weights.items()
+        ]
+        assert sum(sizes) <= MAX_SIZE + 1e-6
+
+
+def predictions_are_those_of_independent_fits(case):
+    """Members are fits of different splits, a single model is fitted on all rows."""
+    search, everything = case.search, np.arange(len(case.y))
+    if search.get_params().get("early_stopping") is not None:
+        return
+    if not case.is_ensemble:
+        model = case.fitted(search.best_params_, everything)
+        np.testing.assert_array_equal(search.predict(case.X), model.predict(case.X))
+        return
+    splits = itertools.cycle(case.all_splits())
+    pairs = zip(case.members(), splits, strict=False)
+    models = [case.fitted(params, train) for params, (train, _) in pairs]
+    mean, predicted = case.average(models, case.X)
+    if case.classifies and case.kind != "labels" and hasattr(search, "predict_proba"):
+        found = search.predict_proba(case.X)
+        np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(search.predict(case.X), predicted, rtol=1e-9)
+
+
+def scores_are_those_of_independent_fits(case):
+    """Each split is predicted by the configurations that were fitted without it."""
+    if not case.is_ensemble or "sample_weight" in case.params:
+        return
+    scores, metric = [], SCORES[case.metric]
+    for train, test in case.all_splits():
+        models = [case.fitted(params, train) for params in case.members()]
+        mean, predicted = case.average(models, case.rows(case.X, test))
+        scores.append(metric(case.y[test], mean, predicted, np.unique(case.y)))
+    np.testing.assert_allclose(case.result.score, np.mean(scores), rtol=1e-9)
+
+
+def folds_belong_to_the_best_configuration(case):
+    search = case.search
+    fits = getattr(search, "fold_estimators_", None)
+    if fits is not None:
+        assert len(fits) == search.n_splits_
+        for fit in fits:
+            assert fit.get_params().items() >= search.best_params_.items()
+    if "all" in (case.returned or ()):
+        every = search.all_fold_estimators_
+        assert len(every) == len(search.cv_results_["params"])
+        assert every[search.best_index_] is not None
+
+
+def pickles_predict_the_same(case):
+    if case.learner != "locked":
+        with case.routing():
+            again = pickle.loads(pickle.dumps(case.search))
+            expected = case.search.predict(case.X)
+            np.testing.assert_array_equal(again.predict(case.X), expected)
+
+
+def clones_can_be_fitted_again(case):
+    clone(case.search)
+    if case.is_ensemble and case.learner != "failing":
+        with case.routing(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            again = clone(case.search.best_estimator_)
+            again.fit(case.X, case.y, **case.params)
+            np.testing.assert_allclose(
+                again.predict(case.X), case.search.predict(case.X), rtol=1e-9
+            )
+
+
+LAWS = (
+    best_score_is_in_the_table,
+    ensembles_start_from_the_best_score,
+    ensembles_keep_the_limits,
+    members_are_complete_trials_of_one_fidelity,
+    rules_and_bounds_hold,
+    predictions_are_those_of_independent_fits,
+    scores_are_those_of_independent_fits,
+    folds_belong_to_the_best_configuration,
+    pickles_predict_the_same,
+    clones_can_be_fitted_again,
+)
+SCORES = {
+    "accuracy": lambda y, mean, predicted, labels: accuracy_score(y, predicted),
+    "neg_log_loss": lambda y, mean, predicted, labels: (
+        -log_loss(y, mean, labels=labels)
+    ),
+    "neg_mean_squared_error": lambda y, mean, predicted, labels: (
+        -mean_squared_error(y, predicted)
+    ),
+}
+# Parameters that errors before the first fit may name.
+REFUSED = ("refit", "return_folds", "constraints", "early_stopping", "pruning")
 
 
 def accepts_weights(estimator):

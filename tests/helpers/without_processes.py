@@ -43,7 +43,7 @@ journal = os.path.join(tempfile.mkdtemp(), "search.journal")
 
 def search(n_jobs=None, **options):
     space = {"C": (0.01, 100.0, "log-uniform")}
-    options |= {"n_iter": 4, "cv": 2, "random_state": 0, "n_jobs": n_jobs}
+    options |= {"n_iter": 4, "cv": 3, "random_state": 0, "n_jobs": n_jobs}
     return BayesSearchCV(SVC(), space, **options).fit(X, y)
 
 

@@ -172,8 +172,8 @@ def test_a_gain_within_chance_is_no_gain(gain, std, start):
 def test_what_an_ensemble_adds_and_costs():
     space = {"max_depth": [1, 2]}
     search = BayesSearchCV(DecisionTreeClassifier(), space, n_iter=2, cv=2).fit(X, y)
-    figures = (-0.15, -0.18, -0.2, 0.01, 4.0, 3.0)
-    search.ensemble_ = EnsembleResult({0: 0.5, 1: 0.5}, "refit", *figures)
+    figures = (-0.15, -0.2, 0.01, 4.0, 3.0)
+    search.ensemble_ = EnsembleResult({0: 0.5, 1: 0.5}, *figures)
     (sentence,) = (text for text in advice(search) if "ensemble" in text)
     assert "ensemble of 2 configurations scores -0.15" in sentence
     assert "better by 0.05 ± 0.01" in sentence

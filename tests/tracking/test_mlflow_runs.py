@@ -338,7 +338,7 @@ def test_training_metrics_have_the_weights_of_the_fit(autolog):
         {"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"},
         {"scoring": "accuracy", "search_spaces": None},
         {"scoring": "accuracy", "refit": False},
-        {"scoring": "accuracy", "refit": "ensemble"},
+        {"scoring": "accuracy", "refit": "ensemble", "cv": 3},
         {"scoring": "accuracy", "refit": OneStandardError("max_depth")},
         {"scoring": "accuracy", "return_folds": ["predict", "estimators"]},
         {"scoring": "accuracy", "pruning": True, "verbose": 1},

@@ -2,135 +2,44 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.fast_metrics import Target
 from skbayes.trial.fold import FoldCall
-from skbayes.trial.measure import model_size
-from skbayes.trial.records import FoldResult, History, Trial, TrialState
-from skbayes.trial.responses import Response, Target, respond_and_vote
+from skbayes.trial.records import FoldResult, Trial, TrialState
+from skbayes.trial.responses import Response, measured_response
 
 if TYPE_CHECKING:
     from skbayes.trial.evaluator import Evaluation
     from skbayes.trial.plan import Plan
 
-
-logger = logging.getLogger("skbayes")
-
-# Maximum size of the predictions in bytes.
-MEMORY_LIMIT = 1e9
+# Maximum number of trials whose predictions are kept, and their size in bytes.
+N_KEPT, MEMORY_LIMIT = 100, 1e9
 
 
+@dataclass
 class KeptPredictions:
-    """Predictions of the best trials of a search.
+    """Predictions of the best trials on each test set, by number of the trial."""
 
-    The predictions on the test sets have at most `MEMORY_LIMIT` bytes, and are also
-    stored in a file for each trial in `folder`, beside the journal. Trials without
-    predictions, because of the limit or a missing file, are in `dropped`.
-    """
+    responses: dict[int, list[Response]] = field(default_factory=dict)
+    # Stage and score; the trials of earlier stages are dropped first.
+    _ranks: dict[int, tuple[int, float]] = field(default_factory=dict)
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder
-        self.responses: dict[int, list[Response]] = {}
-        self.dropped: list[int] = []
-        self._trials = History()
+    def add(self, trial: Trial, parts: list[Response]) -> None:
+        """Add a trial, and drop the worst ones beyond the limits."""
+        self.responses[trial.number] = parts
+        self._ranks[trial.number] = trial.fidelity.stage, trial.score
+        while len(self._ranks) > N_KEPT or self._size > MEMORY_LIMIT:
+            worst = min(self._ranks, key=lambda k: (self._ranks[k], -k))
+            del self._ranks[worst], self.responses[worst]
 
     @property
-    def size(self) -> int:
-        """Size of the predictions in bytes."""
-        every = [part for parts in self.responses.values() for part in parts]
-        votes = [part.votes for part in every if part.votes is not None]
-        return sum(values.nbytes for values in (*votes, *(p.values for p in every)))
-
-    def add(self, trial: Trial, sizes: Sequence[int]) -> None:
-        """Add a finished trial; drop those that are not among the best."""
-        number = trial.number
-        is_complete = trial.state == TrialState.COMPLETE and trial.fitted.all()
-        if not is_complete or trial.error is not None:
-            self.responses.pop(number, None)
-            return
-        if self.folder is not None:
-            if number in self.responses:
-                self._write(trial)
-            else:
-                self._read(trial, sizes)
-        if number not in self.responses:
-            self.dropped.append(number)
-        self._trials = History([*self._trials, trial])
-        ordered = [other.number for other in self._trials.best_first()]
-        # Trials of earlier stages. Trials that were concluded but not added yet remain.
-        for other in {other.number for other in self._trials}.difference(ordered):
-            self.responses.pop(other, None)
-        for other in reversed(ordered[1:]):
-            if self.size <= MEMORY_LIMIT:
-                break
-            if self.responses.pop(other, None) is not None:
-                self.dropped.append(other)
-
-    def _path(self, number: int) -> Path:
-        assert self.folder is not None
-        return self.folder / f"{number}.npz"
-
-    def _write(self, trial: Trial) -> None:
-        """Write the predictions of a trial; without them, its folds can be refitted."""
-        parts = self.responses[trial.number]
-        arrays: dict[str, Any] = {
-            f"values{k}": part.values for k, part in enumerate(parts)
-        }
-        for k, part in enumerate(parts):
-            if part.votes is not None:
-                arrays[f"votes{k}"] = part.votes
-        arrays |= {
-            "methods": np.array([part.method for part in parts]),
-            "costs": np.array([(part.seconds, part.size) for part in parts]),
-            "scores": _scores(trial),
-        }
-        content = io.BytesIO()
-        np.savez(content, **arrays)
-        path = self._path(trial.number)
-        unfinished = path.with_suffix(".tmp")
-        try:
-            path.parent.mkdir(exist_ok=True)
-            unfinished.write_bytes(content.getbuffer())
-            os.replace(unfinished, path)
-        except OSError as error:
-            logger.warning("predictions of trial %d: %s", trial.number, error)
-
-    def _read(self, trial: Trial, sizes: Sequence[int]) -> None:
-        """Read the predictions of a trial of the journal, if its file is intact."""
-        try:
-            content = io.BytesIO(self._path(trial.number).read_bytes())
-            with np.load(content, allow_pickle=False) as file:
-                if not np.array_equal(file["scores"], _scores(trial), equal_nan=True):
-                    raise ValueError("the file belongs to another search")
-                parts = [
-                    Response(
-                        *(str(method), file[f"values{k}"], file.get(f"votes{k}")),
-                        *map(float, costs),
-                    )
-                    for k, (method, costs) in enumerate(
-                        zip(file["methods"], file["costs"], strict=True)
-                    )
-                ]
-            if [len(part.values) for part in parts] != list(sizes):
-                raise ValueError("the numbers of rows differ")
-        except Exception as error:  # damaged files raise errors of many kinds
-            logger.warning("predictions of trial %d: %s", trial.number, error)
-        else:
-            self.responses[trial.number] = parts
-
-
-def _scores(trial: Trial) -> np.ndarray:
-    rows = [list(fold.test_scores.values()) for fold in trial.folds]
-    return np.array(rows, dtype=float)
+    def _size(self) -> int:
+        every = self.responses.values()
+        return sum(part.values.nbytes for parts in every for part in parts)
 
 
 class _FoldPredictions(FoldAspect):
@@ -156,49 +65,24 @@ class _FoldPredictions(FoldAspect):
         return result.keeping(response=response)
 
 
-def measured_response(estimator: Any, X: Any, target: Target) -> Response:
-    """Return the predictions of a fitted estimator, with its votes and its size."""
-    response = respond_and_vote(estimator, X, target)
-    with contextlib.suppress(Exception):  # it may be impossible to pickle
-        response.size = float(model_size(estimator))
-    return response
-
-
 class Predictions(Aspect):
-    """Out-of-fold predictions of complete trials, within a memory limit."""
+    """Out-of-fold predictions of the best complete trials."""
 
     name = "predictions"
 
     def __init__(self, plan: Plan) -> None:
-        journal = plan.settings.get("journal")
-        folder = None if journal is None else Path(f"{os.fspath(journal)}.predictions")
         # All stages share the predictions.
-        self.store: KeptPredictions = plan.notes.setdefault(
-            self.name, KeptPredictions(folder)
-        )
-
-    @classmethod
-    def is_on(cls, plan: Plan) -> bool:
-        """Return whether the predictions are kept.
-
-        With early stopping, a fit has more rounds than its score, and predictions are
-        made after the search.
-        """
-        return not plan.scores_rounds
+        self.kept: KeptPredictions = plan.notes.setdefault(self.name, KeptPredictions())
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that predicts the test set."""
         return _FoldPredictions(Target.of(self.plan.model, self.plan.y))
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Keep the predictions of a trial, if all of its folds were fitted."""
+        """Keep the predictions of a trial that can be a member of an ensemble."""
         found = [fold.kept.get("response") for fold in trial.folds]
         parts = [part for part in found if part is not None]
-        if len(parts) == len(found):
-            self.store.responses[trial.number] = parts
+        is_usable = trial.state == TrialState.COMPLETE and trial.feasible
+        if is_usable and len(parts) == len(found) and math.isfinite(trial.score):
+            self.kept.add(trial, parts)
         return trial
-
-    def observe(self, trial: Trial) -> dict[str, Any]:
-        """Drop the predictions of the worst trials if they exceed the limit."""
-        self.store.add(trial, self.plan.test_sizes)
-        return {}

@@ -105,7 +105,7 @@ def raises(model, X, y):
 def test_a_search_without_any_score_says_that_its_model_is_not_tuned(
     kind, refit, scorer
 ):
-    more = {"scoring": scorer, "refit": refit, "n_iter": 2}
+    more = {"scoring": scorer, "refit": refit, "n_iter": 2, "cv": 3}
     if kind is ParetoSearchCV:
         more = {"objectives": {"a": ("max", scorer), "fit_time": "min"}, "n_iter": 2}
     if kind is TradeoffSearchCV and isinstance(refit, str):

@@ -126,7 +126,9 @@ def test_conditional_parameters_of_an_option():
 
 def test_a_second_fit_leaves_no_attribute_of_the_first():
     space = {"quality": (0.0, 1.0)}
-    search = small_search(Sometimes(), space, return_folds="predict", refit="ensemble")
+    search = small_search(
+        Sometimes(), space, cv=3, return_folds="predict", refit="ensemble"
+    )
     attributes = set(vars(search.fit(X, y)))
     assert {"oof_predictions_", "best_estimator_"} < attributes
     search.set_params(return_folds=False, refit=False).fit(X, y)

@@ -94,7 +94,7 @@ def test_every_search_ends_with_the_own_configuration(kind, refit, tmp_path):
     ],
 )
 def test_options(more, own):
-    search = BayesSearchCV(TREE, SPACE, timeout=1e-9, cv=2, random_state=0, **more)
+    search = BayesSearchCV(TREE, SPACE, timeout=1e-9, cv=3, random_state=0, **more)
     check_usable(fitted(search), X)
     assert vars(search).get("best_params_") == own
 
