@@ -48,7 +48,7 @@ def _options(space, name):
 OF_TREES = [
     {"monotone_constraints": (1, 0, 0, 0)},
     {"monotone_constraints": "(1,0,0,0)"},
-    {"interaction_constraints": [[0, 1], [2, 3]]},
+    {"interaction_constraints": "[[0, 1], [2, 3]]"},
     *({"max_depth": 3}, {"max_leaves": 4}, {"subsample": 0.5}, {"gamma": 0.5}),
     *({"tree_method": "exact"}, {"grow_policy": "lossguide"}, {"max_bin": 8}),
     *({"min_split_loss": 0.5}, {"num_parallel_tree": 2}, {"enable_categorical": True}),
