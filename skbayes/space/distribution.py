@@ -34,11 +34,6 @@ MAX_ATOMS = 2**20
 # Half the width of the first window that is searched for values.
 FIRST_REACH = 64
 
-# Maximum number of rounds. If doubles are too coarse for the lattice, positions are
-# mapped to values and back until they no longer change. This takes few rounds unless
-# cdf and ppf contradict each other.
-MAX_ROUNDS = 30
-
 
 class Distribution(Dimension):
     """Dimension of the values of a frozen scipy distribution.
@@ -56,13 +51,8 @@ class Distribution(Dimension):
         at 0 is cut likewise. The value 0 is accepted, but not proposed. The values of a
         discrete distribution are ints. Values at its ends that have less than 2**-20 of
         the mass together, and values that have less than 2**-40, are omitted. At most
-        2**20 of its values may remain, all whole numbers.
-
-    Notes
-    -----
-    If a density is so steep that neighboring floats are more than 2**-20 of the mass
-    apart, only some of the values are proposed. These are the values that decoding
-    recovers exactly from their positions.
+        2**20 of its values may remain, all whole numbers. A distribution that is so
+        steep that neighboring floats are 2**-20 of the mass apart is refused.
 
     Examples
     --------
@@ -98,11 +88,15 @@ class Distribution(Dimension):
         self._highest = 1.0 - TAIL if self._high == math.inf else 1.0
         if not np.all(np.isfinite(self._quantile([self._lowest, self._highest]))):
             raise ValueError(f"{self!r} has values that are too large for a float.")
-        # If doubles are too coarse, this is either near an end or everywhere.
+        # If doubles are too coarse, they are so near an end or everywhere.
         near = 2.0 ** -np.arange(2, math.log2(LATTICE) + 1)
         probes = np.r_[np.linspace(0.0, 1.0, 257), near, 1.0 - near]
         inside = np.clip(probes, self._lowest, self._highest)
-        self._is_fine = np.array_equal(self._round_trip(inside), inside)
+        if not np.array_equal(self._position(self._quantile(inside)), inside):
+            raise ValueError(
+                f"{self!r} has quantiles that floats cannot distinguish; write a "
+                "range, (low, high) or (low, high, 'log-uniform')."
+            )
 
     def _list_atoms(self) -> None:
         """Tabulate the values of a discrete distribution and their mass."""
@@ -157,7 +151,7 @@ class Distribution(Dimension):
                 raise self._reject(value)
         numbers = np.asarray(values, dtype=np.float64)
         if not self._discrete:
-            return self._settle(np.asarray(self.distribution.cdf(numbers)))
+            return self._position(numbers)
         places = np.searchsorted(self._atoms, numbers)
         places = np.minimum(places, len(self._atoms) - 1)
         for value, atom in zip(values, self._atoms[places], strict=True):
@@ -170,9 +164,7 @@ class Distribution(Dimension):
         positions = np.asarray(positions, dtype=np.float64)
         if self._discrete:
             return self._atoms[nearest(self._positions, positions)].tolist()
-        snapped = self._settle(positions)
-        if not self._is_fine:
-            return self._quantile(snapped).tolist()
+        snapped = self._inside(positions)
         values = shortest_at(self._quantile, snapped, self._lowest, self._highest)
         # Quantiles may be less accurate than the lattice.
         stays = self._position(values) == snapped
@@ -184,29 +176,16 @@ class Distribution(Dimension):
         values = np.atleast_1d(self.distribution.ppf(positions))
         return np.clip(values, self._low, self._high)
 
-    def _round_trip(self, positions: FloatArray) -> FloatArray:
-        """Return the positions of the values at `positions`."""
-        return self._position(self._quantile(positions))
-
     def _position(self, values: FloatArray) -> FloatArray:
-        nearest_ = on_lattice(self.distribution.cdf(values))
-        return np.clip(nearest_, self._lowest, self._highest)
+        return self._inside(self.distribution.cdf(values))
+
+    def _inside(self, positions: ArrayLike) -> FloatArray:
+        return np.clip(on_lattice(positions), self._lowest, self._highest)
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
         if self._discrete:
             return self._positions[nearest(self._positions, positions)]
-        return self._settle(np.maximum(positions, self._first))
-
-    def _settle(self, positions: FloatArray) -> FloatArray:
-        """Return the nearest positions of values of a continuous distribution."""
-        snapped = np.clip(on_lattice(positions), self._lowest, self._highest)
-        if self._is_fine:
-            return snapped
-        for _ in range(MAX_ROUNDS):
-            settled, snapped = snapped, self._round_trip(snapped)
-            if np.array_equal(settled, snapped):
-                break
-        return snapped
+        return self._inside(np.maximum(positions, self._first))
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
         """Return the positions (n,) of values drawn from the distribution."""
