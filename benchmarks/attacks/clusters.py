@@ -30,8 +30,8 @@ import joblib
 import numpy as np
 import psutil
 import tally
+from processes import SentRows, noted
 from recording_callbacks import Stopper
-from sent_rows import SentRows, noted
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.svm import SVC

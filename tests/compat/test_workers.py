@@ -11,7 +11,7 @@ import pytest
 from joblib.executor import MemmappingExecutor
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend
-from local_dask import local_cluster
+from processes import local_cluster
 from sklearn.utils.parallel import delayed
 
 from skbayes.compat import workers

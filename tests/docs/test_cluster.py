@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from programs import environment
+from processes import environment
 
 pytestmark = pytest.mark.documentation
 

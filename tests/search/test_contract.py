@@ -15,7 +15,7 @@ import pytest
 from endings import kill_after
 from every_search import SEARCHES, data, make
 from grid_comparison import assert_same_tables
-from programs import environment
+from processes import environment
 from simple_estimators import n_leaves
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge

@@ -9,6 +9,7 @@ import pytest
 from counting_steps import sharing
 from endings import kill_after
 from joblib import parallel_config
+from processes import mean_length, spread
 from recording_callbacks import Recorder
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -28,7 +29,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
-from text_workers import mean_length, spread
 
 import skbayes.text.counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV

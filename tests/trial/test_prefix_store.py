@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
-from store_workers import make_many
+from processes import make_many
 
 from skbayes.trial import prefix_store, temporary_files
 from skbayes.trial.prefix_store import PrefixStore, temporary_store

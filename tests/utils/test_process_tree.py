@@ -6,7 +6,7 @@ import sys
 
 import psutil
 import pytest
-from programs import environment
+from processes import environment
 
 from skbayes.utils.process_tree import FitMemory
 

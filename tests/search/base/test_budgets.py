@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from every_search import SEARCHES, data, make
 from fake_clock import TimedTree
-from programs import environment
+from processes import environment
 from scripted_estimators import Noted, Waits
 from simple_estimators import Sometimes
 from sklearn.datasets import load_iris

@@ -5,8 +5,7 @@ import os
 import joblib
 import pytest
 from grid_comparison import assert_same_tables
-from local_dask import local_cluster
-from sent_rows import SentRows, noted
+from processes import SentRows, local_cluster, noted
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 

@@ -13,7 +13,7 @@ from grid_comparison import assert_same_tables
 from joblib.executor import MemmappingExecutor
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import context
-from local_dask import local_cluster
+from processes import local_cluster
 from scripted_estimators import (
     Crowd,
     Fatal,

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from grid_comparison import assert_same_tables
-from programs import environment
+from processes import environment
 from simple_estimators import Slow, Sometimes
 from sklearn.datasets import load_iris
 from sklearn.model_selection import ParameterGrid, ShuffleSplit

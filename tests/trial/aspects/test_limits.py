@@ -16,7 +16,7 @@ import pytest
 from grid_comparison import assert_same_tables
 from joblib.parallel import ThreadingBackend
 from limited_estimators import Limited, NeverLoaded, two_metrics
-from programs import environment
+from processes import environment
 from recording_callbacks import Recorder
 from scripted_estimators import Inside, Threads
 from simple_estimators import Sometimes
