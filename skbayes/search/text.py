@@ -168,7 +168,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         published.
     n_iter : int, sequence of int or None, default=30
         Maximum number of trials in all stages together, or of each stage. With None,
-        `timeout` or `stopper` ends the search, which has a single stage.
+        `timeout` or `stopper` ends the search; without a `timeout`, it has a single
+        stage. With a `timeout` and ``stages="auto"``, an int or None.
     timeout : float, str or None, default=None
         Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
         "1h30m". The expected time of the refit is reserved. It is the time of the best
