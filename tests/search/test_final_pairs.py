@@ -3,10 +3,7 @@
 import pytest
 from final_cases import Case
 
-# Those between take longer; the script with 1,000 cases includes them.
-SEEDS = (*range(2, 17), *range(23, 38))
 
-
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(30))
 def test_the_final_model_is_what_was_promised_or_its_options_are_refused(seed):
     Case(seed).check()
