@@ -102,6 +102,21 @@ def _tasks(results: dict, caption: str, digits: int, by: str, figure: int = 0) -
     return Table(caption, [by, *map(label, methods)], rows)
 
 
+def _ensembles(results: dict) -> Table:
+    """One row per learner: mean log ratio, shares of the runs, and members."""
+    rows = [
+        [name, str(at["ensemble"]["runs"]), *_pairs(at["ensemble"], 0)]
+        for name, at in results["groups"].items()
+    ]
+    caption = (
+        "Mean log ratio (× 1000) of the loss on new rows to the loss of the best "
+        "configuration, refitted on all rows, the percentages of searches with a "
+        "smaller and a greater loss, and the number of members, ± standard errors."
+    )
+    header = ["learner", "searches", "log ratio × 1000", "smaller (%)", "greater (%)"]
+    return Table(caption, [*header, "members"], rows)
+
+
 def _priors(results: dict) -> Table:
     """One row per estimator: regret of each method after 5 and 20 trials."""
     groups, columns = results["groups"], results["columns"]
@@ -156,6 +171,7 @@ REGRET = (
 )
 # Functions that make the tables, by the name of the file.
 TABLES: dict[str, Callable[[dict], Table]] = {
+    "ensembles/table": _ensembles,
     **{
         f"judges/{name}": partial(_methods, caption=f"{title}. {REGRET}", unit="trials")
         for name, title in (
