@@ -62,9 +62,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skbayes
 from skbayes.loop import NoImprovement
+from skbayes.options.shared_steps import aspect as shared_steps
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real
 from skbayes.text import NGramVectorizer
-from skbayes.trial.aspects import shared_steps
 
 # Callbacks observe the fits of all steps, which are shared depending on their times.
 shared_steps.LEAST_SECONDS = np.inf

@@ -22,15 +22,15 @@ import warnings as _warnings
 
 if _typing.TYPE_CHECKING:
     from skbayes.defaults import default_space, models
-    from skbayes.journal.reader import load_history
+    from skbayes.hypertune.search import HyperTuneSearchCV
     from skbayes.loop import ExpectedImprovementBelow, NoImprovement, TargetScore
     from skbayes.multi_stage.search import MultiStageSearchCV
     from skbayes.optimizer import Optimizer
+    from skbayes.options.journal.reader import load_history
     from skbayes.pareto.search import ParetoSearchCV
     from skbayes.search.bayes import BayesSearchCV
-    from skbayes.search.hypertune import HyperTuneSearchCV
-    from skbayes.search.text import TextRepresentationSearchCV
     from skbayes.space import Categorical, Choice, Integer, Real
+    from skbayes.text.search import TextRepresentationSearchCV
     from skbayes.tradeoff.search import TradeoffSearchCV
 
     __version__: str
@@ -61,7 +61,7 @@ _HOMES = {
     "Categorical": "skbayes.space",
     "Choice": "skbayes.space",
     "ExpectedImprovementBelow": "skbayes.loop",
-    "HyperTuneSearchCV": "skbayes.search.hypertune",
+    "HyperTuneSearchCV": "skbayes.hypertune.search",
     "Integer": "skbayes.space",
     "MultiStageSearchCV": "skbayes.multi_stage.search",
     "NoImprovement": "skbayes.loop",
@@ -69,10 +69,10 @@ _HOMES = {
     "ParetoSearchCV": "skbayes.pareto.search",
     "Real": "skbayes.space",
     "TargetScore": "skbayes.loop",
-    "TextRepresentationSearchCV": "skbayes.search.text",
+    "TextRepresentationSearchCV": "skbayes.text.search",
     "TradeoffSearchCV": "skbayes.tradeoff.search",
     "default_space": "skbayes.defaults",
-    "load_history": "skbayes.journal.reader",
+    "load_history": "skbayes.options.journal.reader",
     "models": "skbayes.defaults",
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 from skbayes import compat
 from skbayes.defaults.catalog import DataFacts
-from skbayes.journal.identity import data_text
+from skbayes.options.journal.identity import data_text
 from skbayes.trial.subsets import Sample, Subsets
 
 copies_from_devices = pytest.mark.skipif(

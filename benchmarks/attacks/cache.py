@@ -35,7 +35,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skbayes.trial.aspects import shared_steps
+from skbayes.options.shared_steps import aspect as shared_steps
 
 
 def scores(shares: bool, is_large: bool, n_jobs: int = 1) -> list[float]:

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import tally
 
-from skbayes.journal.journal import Content, Journal
+from skbayes.options.journal.journal import Content, Journal
 from skbayes.space import Space
 from skbayes.trial.records import FoldResult, Trial
 

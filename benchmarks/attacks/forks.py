@@ -29,8 +29,8 @@ import numpy as np
 import tally
 
 from skbayes import load_history
-from skbayes.journal.journal import Journal
-from skbayes.journal.store import Store
+from skbayes.options.journal.journal import Journal
+from skbayes.options.journal.store import Store
 
 WAYS = ("raise", "exit", "go on", "close", "collect", "_exit", "killed")
 X, y = np.arange(24.0).reshape(12, 2), np.arange(12) % 2

@@ -43,7 +43,7 @@ import tally
 from every_search import SEARCHES, data, make
 from journal_samples import open_journal, params_of, trial_of
 
-from skbayes.journal.journal import Content
+from skbayes.options.journal.journal import Content
 
 # The workers import from this path.
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)

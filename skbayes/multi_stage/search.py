@@ -25,8 +25,8 @@ from skbayes.multi_stage.ladder import (
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.scores import compared, stage_correlation
-from skbayes.results.warm_start import promising
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.outside import promising
 from skbayes.search.parameters import (
     COUNT,
     AnySurrogate,

@@ -16,9 +16,9 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.pareto.hypervolume import choose_point, hypervolumes, is_nondominated
 from skbayes.pareto.objective import Objectives
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.warm_start import KnownTrial, known_trials
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import best_attributes, is_unfinished, rank, warned_rows
+from skbayes.search.outside import known_trials
 from skbayes.search.parameters import (
     AnySurrogate,
     Constraints,
@@ -33,6 +33,7 @@ from skbayes.search.running import Outcome
 from skbayes.space.dimensions import is_number
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.plan import Plan
+from skbayes.trial.records import KnownTrial
 from skbayes.utils.optuna_study import study_of
 
 
@@ -488,6 +489,11 @@ class ParetoSearchCV(BaseBayesSearchCV):
     def _check_refit(self, settings: Mapping[str, Any]) -> None:
         choice, names = self._refit_choice(), Objectives(self.objectives).names
         _check_choice(choice.rule or choice.plain, names, "refit")
+
+    def _directions(self) -> dict[str, int]:
+        """Return 1 for the objectives that are maximized, and -1 for the others."""
+        objectives = Objectives(self.objectives)
+        return dict(zip(objectives.names, map(int, objectives.signs), strict=True))
 
     def _make_objective(self, settings: Mapping[str, Any], scorers: Any) -> Objectives:
         return Objectives(self.objectives)

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from skbayes.utils.late import attributes_of
 
 if TYPE_CHECKING:
+    from skbayes.options.warm_start.known_trials import known_results
     from skbayes.results.frame import results_frame
     from skbayes.results.scores import (
         FastestWithin,
         OneStandardError,
         corrected_best_score,
     )
-    from skbayes.results.warm_start import known_results
 
 __all__ = [
     "FastestWithin",
@@ -27,7 +27,7 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
         __name__,
         dict.fromkeys(__all__, "skbayes.results.scores")
         | {
-            "known_results": "skbayes.results.warm_start",
+            "known_results": "skbayes.options.warm_start.known_trials",
             "results_frame": "skbayes.results.frame",
         },
     )

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes.journal.journal import Content
-from skbayes.journal.json_space import adapt_record, readable
-from skbayes.pareto.objective import Objectives
 from skbayes.results.record import SearchRecord, Source, make_record
 from skbayes.results.scores import metrics_of
 from skbayes.space import Space
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial, TrialState
 from skbayes.utils.did_you_mean import naming
+from skbayes.utils.late import load
 from skbayes.utils.optuna_study import results_of_study, study_of
 
 # Parameters and results of a search that its plots use.
@@ -110,7 +108,8 @@ def read_trials(
     a space, all values are readable. `metric` selects a metric of ``cv_results_``.
     """
     if isinstance(source, str | os.PathLike):
-        return _of_journal(source, space)
+        read: Source = load("skbayes.options.journal.source:source_of")(source, space)
+        return read
     if isinstance(source, History):
         return Source(list(source), space)
     study = study_of(source)
@@ -169,7 +168,7 @@ def _of_space(space: Space, trial: Trial) -> Trial:
 def _of_search(search: Any, space: Space | None, metric: str | None) -> Source:
     check_is_fitted(search, "cv_results_")
     scoring = getattr(search, "scoring", None)
-    directions = {}
+    directions: dict[str, int] = {}
     best = getattr(search, "best_index_", None)
     own = getattr(search, "own_index_", None)
     if hasattr(search, "trials_"):
@@ -178,10 +177,7 @@ def _of_search(search: Any, space: Space | None, metric: str | None) -> Source:
         best, own = (
             None if row is None else search._ranked_numbers[row] for row in (best, own)
         )
-        if hasattr(search, "objectives"):
-            objectives = Objectives(search.objectives)
-            signs = map(int, objectives.signs)
-            directions = dict(zip(objectives.names, signs, strict=True))
+        directions = getattr(search, "_directions", dict)()
     else:
         refit = getattr(search, "refit", None)
         guide = metric or (refit if isinstance(refit, str) else None)
@@ -281,36 +277,3 @@ def _of_study(study: Any, space: Space | None) -> Source:
         for number, (params, score, seconds, state) in enumerate(results)
     ]
     return Source(trials, space, None, sign, name="study", is_study=True)
-
-
-def _of_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
-    content = Content.read(path)
-    metadata = content.metadata
-    objectives = metadata.get("objectives", {})
-    trials, running = [], []
-    for proposal in content.proposals:
-        if space is None:
-            params = {name: readable(entry) for name, entry in proposal.params.items()}
-        else:
-            params = adapt_record(space, proposal.params)
-        # The size of a training set is no parameter of the estimator.
-        has_size = space is not None and "train_size" in space.parameter_names
-        if metadata.get("chooses_train_size") and not has_size:
-            del params["train_size"]
-        number = proposal.number
-        if number in content.results:
-            trials.append(content.results[number].trial_of(params))
-        else:
-            running.append((number, params, proposal.asked))
-    return Source(
-        trials,
-        space,
-        metadata.get("target_metric"),
-        directions={n: 1 if d == "max" else -1 for n, d in objectives.items()},
-        running=running,
-        scoring=metadata.get("scoring"),
-        name=os.path.splitext(os.path.basename(path))[0],
-        method=metadata.get("search", ""),
-        n_points=metadata.get("n_points"),
-        settings=metadata.get("settings", {}),
-    )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from skbayes.utils.late import attributes_of
 
 if TYPE_CHECKING:
+    from skbayes.hypertune.search import HyperTuneSearchCV
     from skbayes.multi_stage.search import MultiStageSearchCV
     from skbayes.pareto.search import ParetoSearchCV
     from skbayes.search.base import BaseBayesSearchCV
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
         WeightedEnsembleClassifier,
         WeightedEnsembleRegressor,
     )
-    from skbayes.search.hypertune import HyperTuneSearchCV
-    from skbayes.search.text import TextRepresentationSearchCV
+    from skbayes.text.search import TextRepresentationSearchCV
     from skbayes.tradeoff.search import TradeoffSearchCV
 
 __all__ = [
@@ -39,10 +39,10 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
             "BaseBayesSearchCV": "skbayes.search.base",
             "BayesSearchCV": "skbayes.search.bayes",
             "EnsembleResult": "skbayes.search.combination",
-            "HyperTuneSearchCV": "skbayes.search.hypertune",
+            "HyperTuneSearchCV": "skbayes.hypertune.search",
             "MultiStageSearchCV": "skbayes.multi_stage.search",
             "ParetoSearchCV": "skbayes.pareto.search",
-            "TextRepresentationSearchCV": "skbayes.search.text",
+            "TextRepresentationSearchCV": "skbayes.text.search",
             "TradeoffSearchCV": "skbayes.tradeoff.search",
             "WeightedEnsembleClassifier": "skbayes.search.ensemble",
             "WeightedEnsembleRegressor": "skbayes.search.ensemble",

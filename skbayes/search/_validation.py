@@ -15,7 +15,6 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils import get_tags, indexable
 
 from skbayes import compat
-from skbayes.search.out_of_fold import check_partition
 from skbayes.search.parameters import EXPECTED
 from skbayes.space import Space
 from skbayes.trial.measure import check_metrics_suit
@@ -384,3 +383,13 @@ def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
                 )
     if oof_method(settings.get("return_folds")) is not None:
         check_partition(splits, plan.n_samples)
+
+
+def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
+    """Check that every sample is in exactly one test set."""
+    tested = np.concatenate([np.asarray(test) for _, test in splits])
+    if not np.array_equal(np.sort(tested), np.arange(n_samples)):
+        raise ValueError(
+            "return_folds: out-of-fold predictions require a cv whose test sets "
+            "contain every sample exactly once, such as KFold."
+        )

@@ -16,9 +16,8 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MethodMapping
 
 from skbayes import compat
-from skbayes.results import warm_start as knowledge
 from skbayes.search import _validation as validate
-from skbayes.search import choice
+from skbayes.search import choice, outside
 from skbayes.search._configurations import check_configurations
 from skbayes.search.display import ResultDisplay
 from skbayes.search.final_model import (
@@ -26,14 +25,6 @@ from skbayes.search.final_model import (
     cv_of,
     select_ensemble,
     unfitted_ensemble,
-)
-from skbayes.search.out_of_fold import winner_fits
-from skbayes.search.outside import (
-    advice,
-    own_values,
-    prior_of,
-    resolved_spaces,
-    tasks_of,
 )
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import (
@@ -48,8 +39,6 @@ from skbayes.search.plan import (
 from skbayes.search.running import Outcome, RunningSearch
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.trial.aspects.constraints import outcome_scorer
-from skbayes.trial.constraints import rule_and_bounds
 from skbayes.trial.evaluator import check_clone
 from skbayes.trial.fold import Job, configured
 from skbayes.trial.learning_curves import curve_table
@@ -57,7 +46,7 @@ from skbayes.trial.objectives import GuidingMetric, Objective
 from skbayes.trial.option_table import aspects_of, requested
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.plan import Ladder, Plan, Stage
-from skbayes.trial.records import History
+from skbayes.trial.records import History, KnownTrial
 from skbayes.utils.autologging import without_autologging
 from skbayes.utils.did_you_mean import naming
 from skbayes.utils.optional import warn_user
@@ -128,12 +117,11 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return Space.from_notation(notation, constraint=self._rule())
 
     def _rule(self) -> Callable[[dict[str, Any]], bool] | None:
-        given = self.constraints
-        return None if given is None else rule_and_bounds(given)[0]
+        return None if self.constraints is None else outside.rule_of(self.constraints)
 
     def _own_values(self, estimator: Any) -> dict[str, Any]:
         """Return the current values of the parameters of an estimator."""
-        return own_values(estimator)
+        return outside.own_values(estimator)
 
     def _model(self) -> tuple[Any, Any]:
         given = self.surrogate
@@ -144,10 +132,10 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         n_points = parse_initial_points(plan.settings["initial_points"])[1]
         return self._n_initial_points if n_points is None else n_points
 
-    def _known_results(self, plan: Plan) -> list[knowledge.KnownTrial]:
+    def _known_results(self, plan: Plan) -> list[KnownTrial]:
         """Return the trials of an earlier search, with scores for the optimizer."""
         metric = plan.objective.name or "score"
-        return knowledge.known_trials(self.warm_start_from, plan.space, metric)
+        return outside.known_trials(self.warm_start_from, plan.space, metric)
 
     def _ladder(self, plan: Plan) -> Ladder:
         """Return the stages of the search; the last one provides the best trial."""
@@ -303,7 +291,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             if choice.is_unfinished(ranked):
                 warn_user(choice.unfinished_text(plan, found.get("best_params_")))
             elif self.return_folds:
-                self._set(winner_fits(plan, ranked, found["best_index_"]))
+                self._set(outside.winner_fits(plan, ranked, found["best_index_"]))
             if plan.refit.plain:
                 running.warn_of_long_refit(outcome.refit_seconds)
                 self._refit(plan, found)
@@ -323,12 +311,15 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         plain = self._plain()
         parent: Any = super(BaseBayesSearchCV, plain)
         router = parent.get_metadata_routing()
+        if self.constraints is None:
+            return router
         settings = {**self._values(), "estimator": plain.estimator}
 
         def make_objective() -> Objective:
             return self._make_objective(settings, compat.resolve_scorers(plain)[0])
 
-        if (scorer := outcome_scorer(settings, make_objective)) is not None:
+        scorer = outside.outcome_scorer(settings, make_objective)
+        if scorer is not None:
             mapping = MethodMapping().add(caller="fit", callee="score")
             router.add(method_mapping=mapping, constraints=scorer)
         return router
@@ -389,7 +380,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self._plain(), params)
         sizes = settings.get(self._subset_parameter, 1.0)
-        notation, untuned, facts = resolved_spaces(settings, X, y, sizes)
+        notation, untuned, facts = outside.resolved_spaces(settings, X, y, sizes)
         notes: dict[str, Any] = {"untuned": untuned}
         for aspect in requested(settings):
             notation, note = aspect.prepare(settings, notation, objective, routed)
@@ -406,12 +397,12 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             objective=objective,
             settings=settings,
             split_params=routed.splitter.split,
-            tasks=tasks_of(self, X, y, params.get("sample_weight")),
+            tasks=outside.tasks_of(self, X, y, params.get("sample_weight")),
             # A copy, without cached results of the constraint.
             space=space.with_constraint(space.constraint),
             own=own,
             initial_points=points_to_begin_with(settings, space, own),
-            prior=prior_of(settings, space, own, facts),
+            prior=outside.prior_of(settings, space, own, facts),
             limits=fit_limits(settings),
             seed=draw_seed(self.random_state),
             notes=notes,
@@ -441,17 +432,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     def _warm_start(self, optimizer: Any, plan: Plan) -> None:
         """Pass the observations of earlier searches to an optimizer."""
-        if not plan.known:
-            return
-        slacks = knowledge.known_slacks(plan)
-        for known, own in zip(plan.known, slacks, strict=True):
-            optimizer.learn(*known[:4], constraints=own)
-        # The best known configuration is tried again, so the result is not worse.
-        for params in plan.objective.best_known(knowledge.promising(plan, slacks)):
-            optimizer.enqueue(params)
-        for known in plan.known:
-            if np.all(np.isfinite(known.score)):  # a cost may be unknown
-                optimizer.exclude(known.params)
+        if plan.known:
+            outside.teach(optimizer, plan)
 
     # -- after the last trial -----------------------------------------------------
 
@@ -563,7 +545,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             None,
             model=configured(self.estimator, chosen["best_params_"]),
             split_params=routed.splitter.split,
-            tasks=tasks_of(self, X, y, None),
+            tasks=outside.tasks_of(self, X, y, None),
             seed=seed,
         )
         for name in ("fold_estimators_", "oof_predictions_", "feature_names_in_"):
@@ -575,6 +557,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
 def _print_advice(search: BaseBayesSearchCV) -> None:
     """Print suggestions for the next search in one line."""
-    sentences = advice(search)
+    sentences = outside.advice(search)
     if sentences:
         print(f"Advice: {' '.join(sentences)}")

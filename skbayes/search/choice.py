@@ -263,12 +263,7 @@ def _best_allowed_row(plan: Plan, ranked: History, scores: FloatArray) -> int:
 def _warn(plan: Plan, ranked: History, chosen: int) -> None:
     assert plan.constraints is not None
     trial = ranked[chosen]
-    found = trial.outcomes
-    broken = [
-        f"{bound.name} is {found.get(bound.name, np.nan):.4g} (must be {bound.text})"
-        for bound in plan.constraints.bounds
-        if not bound.slack(found.get(bound.name, np.nan)) <= 0.0
-    ]
+    broken = plan.constraints.broken(trial)
     warn_user(
         f"constraints: none of {len(ranked)} trials satisfies all of them; trial "
         f"{trial.number}, which violates them least, is chosen: {', '.join(broken)}."

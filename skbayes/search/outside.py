@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skbayes import compat
-from skbayes.trial.plan import NullTasks
+from skbayes.trial.plan import Bounds, NullTasks, Plan, Tasks
+from skbayes.trial.records import History, KnownTrial
 from skbayes.utils.late import load
 
 if TYPE_CHECKING:
     from skbayes.defaults.catalog import DataFacts
-    from skbayes.options.callbacks.tasks import TaskTree
+    from skbayes.options.journal.journal import Journal
+    from skbayes.search.parameters import SearchParameters
     from skbayes.space import OptimumPrior, Space
+    from skbayes.trial.objectives import Objective
 
 
 # -- default spaces, and names of known classes ---------------------------------------
@@ -67,15 +71,109 @@ def warn_of_range(name: str, owner: Any, dimension: Any) -> None:
 # -- callbacks ------------------------------------------------------------------------
 
 
-def tasks_of(search: Any, X: Any, y: Any, sample_weight: Any) -> NullTasks | TaskTree:
+def tasks_of(search: Any, X: Any, y: Any, sample_weight: Any) -> Tasks:
     """Return the tasks of a fit, which are reported if there are callbacks."""
     parts = search.get_params(deep=True).values()
     if not any(map(compat.has_callbacks, (search, *parts))):
         return NullTasks()
-    tree: TaskTree = load("skbayes.options.callbacks.tasks:TaskTree")(
+    tree: Tasks = load("skbayes.options.callbacks.tasks:TaskTree")(
         search, X, y, sample_weight
     )
     return tree
+
+
+# -- options --------------------------------------------------------------------------
+
+
+def rule_of(constraints: Any) -> Callable[[dict[str, Any]], bool] | None:
+    """Return the rule for configurations among the constraints, if any."""
+    rule: Callable[[dict[str, Any]], bool] | None = load(
+        "skbayes.options.constraints.bounds:rule_and_bounds"
+    )(constraints)[0]
+    return rule
+
+
+def outcome_scorer(
+    settings: Mapping[str, Any], make_objective: Callable[[], Objective]
+) -> Any:
+    """Return the scorer of outcomes that are not metrics of the search, if any."""
+    scorer = load("skbayes.options.constraints.aspect:outcome_scorer")
+    return scorer(settings, make_objective)
+
+
+def unreachable_text(bounds: Bounds, history: History) -> str | None:
+    """Return the bounds that none of the first complete trials satisfies, if any."""
+    text: str | None = load("skbayes.options.constraints.aspect:unreachable_text")(
+        bounds, history
+    )
+    return text
+
+
+def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
+    """Return the attributes that `return_folds` requests."""
+    attributes: dict[str, Any] = load("skbayes.options.folds.out_of_fold:winner_fits")(
+        plan, ranked, best
+    )
+    return attributes
+
+
+def journal_of(
+    search: SearchParameters, plan: Plan, params: Mapping[str, Any], n_points: int
+) -> Journal:
+    """Return the journal of a search, with the default number of trials in flight."""
+    journal: Journal = load("skbayes.options.journal.opening:journal_of")(
+        search, plan, params, n_points
+    )
+    return journal
+
+
+def temporary_store(place: str | None, limit: float) -> AbstractContextManager[Any]:
+    """Return a store of results that trials share, which is removed at the end."""
+    store: AbstractContextManager[Any] = load(
+        "skbayes.trial.shared_store:temporary_store"
+    )(place, limit)
+    return store
+
+
+def autologged(
+    search: Any, X: Any, y: Any, sample_weight: Any
+) -> AbstractContextManager[None]:
+    """Return a context in which MLflow logs a search, if its autologging is on."""
+    context: AbstractContextManager[None] = load(
+        "skbayes.tracking.mlflow_runs:autologged"
+    )(search, X, y, sample_weight)
+    return context
+
+
+def known_trials(source: Any, space: Space, metric: str = "score") -> list[KnownTrial]:
+    """Return the trials of an earlier search."""
+    known: list[KnownTrial] = load(
+        "skbayes.options.warm_start.known_trials:known_trials"
+    )(source, space, metric)
+    return known
+
+
+def known_of(source: Any, space: Space, metric: str) -> list[KnownTrial]:
+    """Return the trials of a source that have a comparable score."""
+    known: list[KnownTrial] = load("skbayes.options.warm_start.known_trials:known_of")(
+        source, space, metric
+    )
+    return known
+
+
+def promising(plan: Plan) -> list[KnownTrial]:
+    """Return the known trials that did not fail and are allowed."""
+    if not plan.known:
+        return []
+    known: list[KnownTrial] = load("skbayes.options.warm_start.known_trials:promising")(
+        plan
+    )
+    return known
+
+
+def teach(optimizer: Any, plan: Plan) -> None:
+    """Pass the known trials to an optimizer."""
+    load("skbayes.options.warm_start.known_trials:teach")(optimizer, plan)
 
 
 # -- readers of a fitted search -------------------------------------------------------

@@ -20,7 +20,6 @@ from sklearn.base import clone
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.defaults.model_choice import ModelChoice
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.space import Space
@@ -441,7 +440,7 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
 
     def _validate_params(self) -> None:
         estimator, kind = self.estimator, type(self).__name__
-        if isinstance(estimator, ModelChoice):
+        if type(estimator).__name__ == "ModelChoice":  # of skbayes.defaults.models
             raise TypeError(f"Unpack the models: {kind}(*models(X, y), ...).")
         if not hasattr(estimator, "fit") and hasattr(self.search_spaces, "fit"):
             raise TypeError(

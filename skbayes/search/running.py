@@ -12,22 +12,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from skbayes import compat
-from skbayes.journal.identity import describe_search, search_metadata
-from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart, naming_strings
 from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
+from skbayes.search import outside
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import nearest_point, with_subsets
 from skbayes.search.refit_time import refit_seconds
-from skbayes.trial.aspects.constraints import unreachable_text
 from skbayes.trial.backend import Backend
 from skbayes.trial.evaluator import (
     CandidateEvaluator,
@@ -36,8 +32,7 @@ from skbayes.trial.evaluator import (
     make_job,
 )
 from skbayes.trial.plan import Allowance, NullJournal, Plan, Stage, StageStart
-from skbayes.trial.prefix_store import temporary_store
-from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.records import History, Trial
 from skbayes.utils.optional import warn_or_log, warn_user
 
 logger = logging.getLogger("skbayes")
@@ -94,10 +89,8 @@ class RunningSearch:
         with contextlib.ExitStack() as stack:
             stack.enter_context(naming_strings(plan.X))
             if "mlflow" in sys.modules:
-                from skbayes.tracking.mlflow_runs import autologged
-
                 data = plan.X, plan.y, params.get("sample_weight")
-                stack.enter_context(autologged(search, *data))
+                stack.enter_context(outside.autologged(search, *data))
             stack.enter_context(plan.tasks.fit())
             given = plan.settings["pre_dispatch"]
             context = ExecutionContext(search.n_jobs, given)
@@ -112,14 +105,13 @@ class RunningSearch:
             if not isinstance(given, str):
                 n_points = int(given)
             if search.journal is not None:
-                file = _journal_of(search, plan, params, n_points)
+                file = outside.journal_of(search, plan, params, n_points)
                 journal = file = stack.enter_context(file)
                 n_points, drawn = file.n_points, plan.seed
                 job = dataclasses.replace(plan.job, splits=file.splits)
                 plan = dataclasses.replace(plan, seed=file.seed, job=job)
                 if file.seed != drawn:
                     optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
-                _check_recorded_scores(plan, file)
             n_rungs = len(plan.ladder.rungs)
             plan = with_subsets(plan, journal.stages, search._subset_parameter)
             if len(plan.ladder.rungs) < n_rungs:
@@ -265,7 +257,7 @@ class RunningSearch:
             return
         opened_store: Any = contextlib.nullcontext()
         if context.kind.is_local:
-            opened_store = temporary_store(context.temp_folder, limit)
+            opened_store = outside.temporary_store(context.temp_folder, limit)
         with opened_store as store:
             if trial_data is not None:
                 with trial_data(store) as X:
@@ -357,7 +349,9 @@ class RunningSearch:
             def report(trial: Trial, history: History) -> None:
                 for observer in reports:
                     observer(trial, history)
-                if bounds is not None and (text := unreachable_text(bounds, history)):
+                if bounds is not None and (
+                    text := outside.unreachable_text(bounds, history)
+                ):
                     tell(text)
 
             yield report
@@ -371,62 +365,3 @@ def _untried_params(plan: Plan) -> dict[str, Any]:
     optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
     proposed: dict[str, Any] = optimizer.propose().params
     return proposed
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
-def _journal_of(
-    search: SearchParameters, plan: Plan, params: Mapping[str, Any], n_points: int
-) -> Journal:
-    if compat.is_in_cross_validation():
-        raise ValueError(
-            f"journal={search.journal!r}: the search is fitted "
-            "inside cross-validation, once for each outer fold, and a journal "
-            "contains one search. Set journal=None."
-        )
-    settings, given = plan.settings, plan.settings["pre_dispatch"]
-    # Values for these data depend on parameters that may change.
-    unchosen = {n: v for n, v in search._values().items() if _is_auto(v)}
-    return Journal(
-        settings["journal"],
-        space=plan.space,
-        identity=describe_search(
-            type(search),
-            {**settings, **unchosen},
-            search._without_effect,
-            plan.space,
-            plan.X,
-            plan.y,
-            compat.check_fit_params(plan.X, params),
-            plan.splits,
-        ),
-        seed=plan.seed if isinstance(settings["random_state"], Integral) else None,
-        drawn_seed=plan.seed,
-        n_points=None if isinstance(given, str) else int(given),
-        default_n_points=n_points,
-        splits=list(plan.splits),
-        metadata=search_metadata(type(search), settings),
-    )
-
-
-def _check_recorded_scores(plan: Plan, journal: NullJournal) -> None:
-    """Check that the trials of the journal have the metric that guides the search."""
-    for trial in journal.results.values():
-        is_complete = trial.state == TrialState.COMPLETE and trial.error is None
-        try:
-            for fold in trial.folds:
-                if fold.fit_error is None:
-                    plan.objective.learn(fold.test_scores)
-                if is_complete:
-                    plan.objective(fold.test_scores)
-                    train_metrics = (fold.train_scores or {}).keys()
-                    is_same = train_metrics == fold.test_scores.keys()
-                    if plan.job.options["return_train_score"] and not is_same:
-                        raise ValueError("its training scores have other metrics")
-        except (LookupError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"journal: {plan.settings['journal']!r} has other metrics in trial "
-                f"{trial.number} than this search: {error}."
-            ) from error

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from skbayes.utils.late import attributes_of
 
 if TYPE_CHECKING:
+    from skbayes.hypertune.monotonic_gp import MonotonicGP
     from skbayes.surrogates.base import Surrogate
     from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
     from skbayes.surrogates.gp.gp import GaussianProcess
-    from skbayes.surrogates.gp.monotonic import MonotonicGP
     from skbayes.surrogates.gp.warped import WarpedGaussianProcess
     from skbayes.surrogates.graph import GraphField
     from skbayes.surrogates.parzen import ParzenEstimator
@@ -33,7 +33,7 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
             "AdditiveGaussianProcess": "skbayes.surrogates.gp.additive",
             "GaussianProcess": "skbayes.surrogates.gp.gp",
             "GraphField": "skbayes.surrogates.graph",
-            "MonotonicGP": "skbayes.surrogates.gp.monotonic",
+            "MonotonicGP": "skbayes.hypertune.monotonic_gp",
             "ParzenEstimator": "skbayes.surrogates.parzen",
             "Surrogate": "skbayes.surrogates.base",
             "TreeEnsemble": "skbayes.surrogates.trees",

@@ -39,7 +39,7 @@ from skbayes.text.tokens import (
 )
 
 if TYPE_CHECKING:
-    from skbayes.trial.prefix_store import PrefixStore
+    from skbayes.trial.shared_store import PrefixStore
 
 # Number of tokens that are counted at a time; it limits the memory for counting.
 BLOCK = 2**23

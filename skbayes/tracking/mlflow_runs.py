@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.compat import BaseSearchCV
-from skbayes.journal.reader import while_running
+from skbayes.options.journal.reader import while_running
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.trial.records import Trial, TrialState

@@ -16,7 +16,6 @@ from skbayes.results.costs import trial_cost, trial_costs
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.read import read_trials
 from skbayes.results.record import Source
-from skbayes.results.warm_start import KnownTrial, known_of, known_trials
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import (
     best_attributes,
@@ -24,6 +23,7 @@ from skbayes.search.choice import (
     is_unfinished,
     rank,
 )
+from skbayes.search.outside import known_of, known_trials
 from skbayes.search.parameters import (
     ANY_SURROGATE,
     Constraints,
@@ -46,7 +46,7 @@ from skbayes.tradeoff.acquisition import RULES, envelope, relative_costs
 from skbayes.tradeoff.objective import ScoreAndCost
 from skbayes.tradeoff.optimizer import TradeoffOptimizer
 from skbayes.trial.plan import Ladder, Plan, Stage
-from skbayes.trial.records import Fidelity, History, Trial, TrialState
+from skbayes.trial.records import Fidelity, History, KnownTrial, Trial, TrialState
 from skbayes.trial.subsets import Sample, check_train_size
 from skbayes.utils.ranking import best_first, least_violating
 

@@ -46,23 +46,23 @@ class Option:
 
 OPTIONS = (
     Option(
-        "skbayes.trial.aspects.shared_steps:SharedSteps",
+        "skbayes.options.shared_steps.aspect:SharedSteps",
         feature=lambda plan: "shared_steps" in plan.notes,
     ),
     Option(
-        "skbayes.trial.aspects.early_stopping:EarlyStopping",
+        "skbayes.options.early_stopping.aspect:EarlyStopping",
         {"early_stopping": [COUNT, compat.StrOptions({"auto"}), None]},
     ),
     Option(
-        "skbayes.trial.aspects.costs:Costs",
+        "skbayes.options.costs.aspect:Costs",
         feature=lambda plan: bool(plan.objective.measures),
     ),
     Option(
-        "skbayes.trial.aspects.constraints:OutcomeConstraints",
+        "skbayes.options.constraints.aspect:OutcomeConstraints",
         {"constraints": [callable, Mapping, list, tuple, None]},
     ),
     Option(
-        "skbayes.trial.aspects.kept_fits:KeptFits",
+        "skbayes.options.folds.aspect:KeptFits",
         {"return_folds": ["boolean", str, list, tuple]},
     ),
     Option(
@@ -70,7 +70,7 @@ OPTIONS = (
         feature=lambda plan: plan.refit.rule == "ensemble",
     ),
     Option(
-        "skbayes.trial.aspects.pruning:Pruning",
+        "skbayes.trial.pruning:Pruning",
         {"pruning": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")]},
     ),
     Option(

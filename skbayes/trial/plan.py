@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -19,11 +19,6 @@ from skbayes.trial.limits import FitLimits
 from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.records import FoldResult, History, Trial
 from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
-
-if TYPE_CHECKING:
-    from skbayes.options.callbacks.tasks import TaskTree
-    from skbayes.trial.constraints import Constraints
-
 
 # Purpose of a stage: one of given stages, or a rung of a search with a time limit, on
 # which a configuration is timed, many are tried, or the best ones are compared.
@@ -74,6 +69,58 @@ class NullJournal(AbstractContextManager):
 
     def __exit__(self, *exc_info: object) -> None:
         """Close the journal."""
+
+
+class Tasks(Protocol):
+    """Tasks of a search, which are reported to callbacks."""
+
+    is_observed: bool
+
+    def fit(self) -> AbstractContextManager[None]:
+        """Report the whole fit."""
+
+    def searching(self, max_fits: float) -> AbstractContextManager[None]:
+        """Report the search."""
+
+    def refitting(self, estimator: Any) -> AbstractContextManager[None]:
+        """Report the refit."""
+
+
+class Bounds(Protocol):
+    """Bounds on the outcomes of trials."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the outcomes."""
+
+    @property
+    def bounds(self) -> Sequence[Any]:
+        """Bounds, each with the name of its outcome and a method `slack`."""
+
+    @property
+    def scorers(self) -> Mapping[str, Any]:
+        """Scorers of outcomes, by name."""
+
+    @property
+    def measures(self) -> Mapping[str, Any]:
+        """Measures of outcomes, by name."""
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Metrics of the search that are outcomes, by name."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Arguments of the scorers."""
+
+    def scorer(self, estimator: Any, raises: bool) -> Any:
+        """Return a scorer of all outcomes."""
+
+    def of_trial(self, trial: Trial) -> list[float]:
+        """Return the slack of each bound for a trial; not positive if it holds."""
+
+    def broken(self, trial: Trial) -> list[str]:
+        """Return texts of the bounds that a trial violates."""
 
 
 class NullTasks:
@@ -280,7 +327,7 @@ class Plan:
     objective: Any  # an `Objective`, whose class the search knows
     settings: Mapping[str, Any] = field(default_factory=dict)
     split_params: Mapping[str, Any] = field(default_factory=dict)
-    tasks: NullTasks | TaskTree = NullTasks()
+    tasks: Tasks = NullTasks()
     space: Space | Any = None
     model: Any = None
     own: Mapping[str, Any] = field(default_factory=dict)
@@ -340,7 +387,7 @@ class Plan:
         return refit_choice(self.settings.get("refit"), metrics)
 
     @property
-    def constraints(self) -> Constraints | None:
+    def constraints(self) -> Bounds | None:
         """Bounds on outcomes, if any."""
         return self.notes.get("constraints")
 

@@ -30,11 +30,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import Results
 from skbayes.trial.learning_curves import with_chosen_rounds
-from skbayes.trial.records import FoldResult
+from skbayes.trial.records import FoldResult, TrialState
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
+    from skbayes.trial.evaluator import Evaluation
     from skbayes.trial.objectives import Objective
 
 
@@ -146,3 +149,32 @@ def _residual_variance(rows: FloatArray) -> tuple[float, int]:
     if n < MIN_TRIALS:
         squares, df = squares + float(np.mean(np.var(rows, axis=1, ddof=1))), df + 1
     return squares / df, df
+
+
+class Pruning(Aspect):
+    """Comparison of the first folds of a trial with the best complete trial."""
+
+    name = "pruning"
+
+    def begin(self, evaluation: Evaluation) -> None:
+        """Let the folds run one after the other; the first one depends on the trial.
+
+        Similar configurations have similar residuals, and would all be pruned if the
+        first fold disfavors them.
+        """
+        places = [index for group in evaluation.groups for index in group]
+        first = evaluation.number % len(places)
+        places = places[first:] + places[:first]
+        evaluation.groups = [[index] for index in places]
+
+    def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
+        """Prune a trial whose probability to become the best is below the risk."""
+        if not evaluation.complete:  # the metric may not be known yet
+            return None
+        objective, risk = self.plan.objective, self.plan.pruning_risk
+        scores = first_scores([*earlier.values()], objective)
+        if scores is None:
+            return None
+        assert risk is not None
+        race = race_of(evaluation.complete, [*earlier], objective)
+        return TrialState.PRUNED if race.chance(scores) < risk else None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -461,3 +461,13 @@ class History(Sequence[Trial]):
     def folds(self) -> list[FoldResult]:
         """Results of all fits, ordered by trial and split."""
         return [fold for trial in self for fold in trial.folds]
+
+
+class KnownTrial(NamedTuple):
+    """Earlier trial, its configuration in a space, and its score, NaN if it failed."""
+
+    params: dict[str, Any]
+    score: Any
+    noise: float | None
+    cost: float | None
+    trial: Trial

@@ -1,6 +1,6 @@
 """Parameters of plain fits with a number of rounds."""
 
-from skbayes.trial.rounds.lookup import round_settings
+from skbayes.options.early_stopping.lookup import round_settings
 
 
 def round_params(estimator, rounds):

@@ -9,8 +9,8 @@ from simple_estimators import Unknown
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
-from skbayes.trial import prefix_steps
-from skbayes.trial.aspects import shared_steps
+from skbayes.options.shared_steps import aspect as shared_steps
+from skbayes.options.shared_steps import steps as prefix_steps
 
 
 @contextlib.contextmanager

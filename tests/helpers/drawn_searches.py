@@ -20,7 +20,7 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.journal.journal import Journal
+from skbayes.options.journal.journal import Journal
 from skbayes.space import Choice, Space
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 

@@ -11,8 +11,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes.journal.journal import Journal
-from skbayes.journal.store import checksum
+from skbayes.options.journal.journal import Journal
+from skbayes.options.journal.store import checksum
 from skbayes.space import Choice, Space
 from skbayes.trial.records import FoldResult, Trial
 

@@ -21,11 +21,11 @@ from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history, models
 from skbayes.multi_stage.fidelity import MultiFidelity
+from skbayes.options.folds.aspect import KeptFits
 from skbayes.search import running
 from skbayes.space import Choice
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.registry import names_with, registry
-from skbayes.trial.aspects.kept_fits import KeptFits
 from skbayes.trial.records import Fidelity
 
 X, y = load_iris(return_X_y=True)

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.results.warm_start import known_results, known_trials
+from skbayes.options.warm_start.known_trials import known_results, known_trials
 from skbayes.space import Choice, Space
 from skbayes.trial.records import FoldResult, History, Trial
 

@@ -7,7 +7,7 @@ import pytest
 from skbayes.text import NGramVectorizer
 from skbayes.text.counts import CountedTexts, Counts, count_ngrams, counted_texts
 from skbayes.text.tokens import TokenStream
-from skbayes.trial.prefix_store import PrefixStore
+from skbayes.trial.shared_store import PrefixStore
 
 TEXTS = [f"w{i % 7} and w{i % 5}, w{i % 3} of 20{i:02}" for i in range(40)]
 

@@ -20,7 +20,7 @@ from sklearn.utils import all_estimators
 from skbayes import BayesSearchCV, Optimizer, inspection
 from skbayes.benchmark import load_nmt
 from skbayes.defaults import default_space, models
-from skbayes.journal import reader
+from skbayes.options.journal import reader
 from skbayes.results import OneStandardError, results_frame
 from skbayes.search import WeightedEnsembleClassifier
 from skbayes.tracking import log_to_mlflow

@@ -18,9 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import BayesSearchCV
 from skbayes.trial import option_table
 from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.aspects.pruning import Pruning
 from skbayes.trial.fold import run_folds
 from skbayes.trial.option_table import OPTIONS, Option
+from skbayes.trial.pruning import Pruning
 from skbayes.trial.records import FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)

@@ -7,6 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
+from skbayes.hypertune.monotonic_gp import (
+    JointCovariance,
+    MonotonicLogPosterior,
+    Signs,
+    factorize,
+)
 from skbayes.surrogates import GaussianProcess, MonotonicGP
 from skbayes.surrogates.gp.ep import Sites
 from skbayes.surrogates.gp.kernels import (
@@ -14,12 +20,6 @@ from skbayes.surrogates.gp.kernels import (
     SMOOTH_KERNELS,
     Embedding,
     LogPosterior,
-)
-from skbayes.surrogates.gp.monotonic import (
-    JointCovariance,
-    MonotonicLogPosterior,
-    Signs,
-    factorize,
 )
 
 kernels = pytest.mark.parametrize("kernel", SMOOTH_KERNELS)

@@ -1,0 +1,1 @@
+"""Search on samples with the directions in which optima move: HyperTuneSearchCV."""

@@ -1,6 +1,0 @@
-"""Journals: the trials of a search in an SQLite file, and their reader."""
-
-from skbayes.journal.reader import load_history
-
-__all__ = ["load_history"]
-__dir__ = __all__.copy

@@ -1,0 +1,1 @@
+"""Constraints on outcomes of the trials, such as bounds on metrics."""

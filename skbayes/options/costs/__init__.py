@@ -1,0 +1,1 @@
+"""Costs of the fits that the objective of a search uses."""

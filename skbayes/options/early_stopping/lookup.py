@@ -1,0 +1,273 @@
+"""Boosting in pipelines and search spaces, and the limit of its rounds."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skbayes.options.early_stopping.boosters import BOOSTERS, Booster, base_of, replaced
+from skbayes.space.dimensions import Integer, Real
+from skbayes.space.notation import (
+    Choice,
+    pairs_of,
+    parse_dimension,
+    with_sub_spaces,
+)
+from skbayes.trial.fast_metrics import name_of_metric
+from skbayes.trial.fold import configured
+from skbayes.trial.learning_curves import Guide
+
+
+@dataclass(frozen=True)
+class RoundLimits:
+    """Maximum number of rounds, and the metric by which a fit stops before it.
+
+    `metrics` are the names in scikit-learn of the only metric, if it has one, for
+    regressors and for classifiers. The `cap` applies to configurations for which the
+    search space has no numbers of rounds: `spaces` is the notation with these numbers,
+    and `names` are their parameters.
+    """
+
+    cap: int
+    guide: Guide = Guide()
+    metrics: tuple[str | None, str | None] = None, None
+    spaces: Any = None
+    names: frozenset[str] = frozenset()
+
+    def of(self, estimator: Any, params: Mapping[str, Any]) -> int:
+        """Return the maximum number of rounds of a configuration."""
+        if self.spaces is None:
+            return self.cap
+        model, path = final_model(configured(estimator, params))
+        if (kind := booster_of(model)) is None:
+            return self.cap
+        name = full_name(path, kind.parameter(model))
+        return _limit_in(self.spaces, params, name, self.names) or self.cap
+
+
+def _limit_in(
+    notation: Any, params: Mapping[str, Any], name: str, removed: frozenset[str]
+) -> int | None:
+    """Return the largest value of `name` for a configuration; 0 if there is none.
+
+    The configuration lacks the `removed` parameters. None if it is not in the notation.
+    """
+    if isinstance(notation, list | tuple):
+        of_dicts = (_limit_in(part, params, name, removed) for part in notation)
+        return max((limit for limit in of_dicts if limit is not None), default=None)
+    if not isinstance(notation, Mapping) or notation.keys() - removed - params.keys():
+        return None
+    limits: list[int | None] = [_largest(notation.get(name))]
+    for key in notation.keys() - removed:
+        values = parse_dimension(notation[key], key)
+        options = values.dimension if isinstance(values, Choice) else values
+        if not options.contains(params[key]):
+            return None
+        if isinstance(values, Choice):
+            (place,) = values.dimension.place(options.encode([params[key]]))
+            sub_space = values.sub_spaces[place]
+            limits.append(_limit_in(sub_space, params, name, removed))
+    return None if None in limits else max(filter(None, limits), default=0)
+
+
+# Maximum number of rounds if neither the parameter nor the search space has one.
+DEFAULT_CAP = 1000
+
+
+def booster_of(model: Any) -> Booster | None:
+    """Return the kind of an estimator with rounds; None if it has no rounds."""
+    kind = _kind_of(model)
+    return None if kind is None or kind.objection(model) else kind
+
+
+def _kind_of(model: Any) -> Booster | None:
+    return next((kind for kind in BOOSTERS if kind.is_kind_of(model)), None)
+
+
+def _objection_to(model: Any) -> str | None:
+    """Return the reason why an estimator has no scores after its rounds, or None."""
+    model, _ = final_model(model)
+    if isinstance(model, Pipeline):
+        return f"{type(model).__name__} replaces {_replaced_in(model)!r} of Pipeline"
+    kind = _kind_of(model)
+    return None if kind is None else kind.objection(model)
+
+
+def _replaced_in(pipeline: Pipeline) -> str | None:
+    """Return the name of a method of pipelines that a subclass replaces, if any."""
+    libraries = ("imblearn", "sklearn")
+    bases = (base_of(pipeline, library, ("Pipeline",)) for library in libraries)
+    return replaced(type(pipeline), next(filter(None, bases)))
+
+
+def full_name(path: str, name: str) -> str:
+    """Return the full name of a parameter at `path`; "" is the estimator."""
+    return f"{path}__{name}" if path else name
+
+
+def final_model(estimator: Any) -> tuple[Any, str]:
+    """Return the last step of a pipeline that replaces no methods, and its path."""
+    path = ""
+    while isinstance(estimator, Pipeline) and _replaced_in(estimator) is None:
+        name, estimator = estimator.steps[-1]
+        path = full_name(path, name)
+    return estimator, path
+
+
+def round_settings(
+    estimator: Any, params: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the parameter for the number of rounds, and other settings of its fits.
+
+    The estimator has the parameters `params` in addition to its own. Settings that it
+    has anyway are left out.
+    """
+    if params:
+        estimator = configured(estimator, params)
+    model, path = final_model(estimator)
+    kind = booster_of(model)
+    assert kind is not None
+    own = model.get_params(deep=False)
+    settings = {
+        full_name(path, name): value
+        for name, value in kind.settings(model).items()
+        if name not in own or own[name] is not value
+    }
+    return full_name(path, kind.parameter(model)), settings
+
+
+# -- search spaces ---------------------------------------------------------------------
+
+
+def take_rounds_out(
+    settings: Mapping[str, Any],
+    spaces: Any,
+    guide: Guide,
+    fit_params: Mapping[str, Any],
+) -> tuple[Any, RoundLimits]:
+    """Return a search space without the numbers of rounds, and their limits."""
+    rounds, estimator = settings["early_stopping"], settings["estimator"]
+    model, path = final_model(estimator)
+    replacing = [
+        option
+        for part in _dicts_of(spaces)
+        for option in _options_of(part.get(path))
+        if hasattr(option, "get_params")
+    ]
+    models = [model, *replacing]
+    kinds = [(m, kind) for m in models if (kind := booster_of(m)) is not None]
+    names = {full_name(path, kind.parameter(m)) for m, kind in kinds}
+    _check_models(rounds, models, bool(names))
+    prefix = full_name(path, "")
+    # With metadata routing, the names have no prefix.
+    given = {name.removeprefix(prefix): value for name, value in fit_params.items()}
+    for model, kind in kinds:
+        if (name := kind.fit_objection(given)) is not None:
+            raise ValueError(
+                f"fit: {full_name(path, name)} cannot be combined with "
+                "early_stopping, because "
+                f"{type(model).__name__} may predict with another number of rounds. "
+                "early_stopping replaces it."
+            )
+    kept = _without(spaces, names, path)
+    if not kept:
+        raise ValueError(
+            f"early_stopping={rounds!r} removes {', '.join(sorted(names))} from "
+            "search_spaces, "
+            "which has no other parameter."
+        )
+    scoring = settings["scoring"]
+    regression, classification = (
+        name_of_metric(scoring, None, classifies) for classifies in (False, True)
+    )
+    metrics = regression, classification
+    if rounds != "auto":
+        return kept, RoundLimits(int(rounds), guide, metrics)
+    return kept, RoundLimits(DEFAULT_CAP, guide, metrics, spaces, frozenset(names))
+
+
+def check_rounds(rounds: Any, estimators: Sequence[Any]) -> None:
+    """Check that one of the estimators of the trials has rounds that can be scored."""
+    models = [final_model(estimator)[0] for estimator in estimators]
+    if all(booster_of(model) is None for model in models):
+        _check_models(rounds, models, False)
+
+
+def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
+    """Check that the rounds of all models can be scored; with "auto", of one model."""
+    objections = [text for model in models if (text := _objection_to(model))]
+    if objections and not (any_rounds and rounds == "auto"):
+        raise ValueError(
+            f"early_stopping={rounds!r}: {objections[0]}. Its scores after each round "
+            "may not "
+            "be those of fits with fewer rounds. Use early_stopping=None."
+        )
+    if not any_rounds:
+        raise ValueError(
+            f"early_stopping={rounds!r}: {type(models[0]).__name__} provides no scores "
+            "after its rounds. Rounds are counted for GradientBoosting, "
+            "HistGradientBoosting, LightGBM, XGBoost and CatBoost, alone or as the "
+            "last step of a pipeline. Use early_stopping=None."
+        )
+
+
+def _options_of(values: Any) -> list[Any]:
+    """Return the values of a list or choice; an empty list for a dimension."""
+    if isinstance(values, Choice):
+        values = values.dimension.values
+    is_listed = isinstance(values, list | tuple | range | np.ndarray)
+    return list(values) if is_listed else []
+
+
+def _dicts_of(notation: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the dicts of a notation, including the dicts of its choices."""
+    if isinstance(notation, Mapping):
+        yield notation
+        choices = [value for value in notation.values() if isinstance(value, Choice)]
+        notation = [sub for choice in choices for _, sub in pairs_of(choice)]
+    if isinstance(notation, list | tuple):
+        for part in notation:
+            yield from _dicts_of(part)
+
+
+def _largest(value: Any) -> int:
+    """Return the largest number of a notation of values; 0 if it contains none."""
+    if options := _options_of(value):
+        return max(map(_largest, options))
+    if isinstance(value, Integer | Real):
+        value = value.high
+    elif hasattr(value, "support") and hasattr(value, "rvs"):  # distribution of SciPy
+        value = value.support()[1]
+        value = value if np.isfinite(value) else 0
+    is_number = isinstance(value, int | float | np.number)
+    return int(value) if is_number and not isinstance(value, bool) else 0
+
+
+def _without(notation: Any, names: set[str], path: str) -> Any:
+    """Return a notation without some names, except in models without rounds."""
+
+    def below(key: str, option: Any, sub: Any) -> Any:
+        keeps_names = key == path and booster_of(option) is None
+        return sub if keeps_names else _without(sub, names, path)
+
+    if isinstance(notation, list | tuple):
+        return [_without(part, names, path) for part in notation]
+    if not isinstance(notation, Mapping):
+        return notation
+    kept = {
+        key: with_sub_spaces(value, partial(below, key))
+        for key, value in notation.items()
+        if key not in names
+    }
+    if not isinstance(notation, dict):
+        return kept
+    space = copy.copy(notation)  # of the same class, such as a default space
+    space.clear()
+    space.update(kept)
+    return space

@@ -1,0 +1,116 @@
+"""Fold estimators of the best configuration, and their out-of-fold predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skbayes import compat
+from skbayes.trial.fold import configured
+from skbayes.trial.options import (
+    oof_method,
+    returns_all,
+    returns_estimators,
+    several_outputs,
+)
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.subsets import Sample
+
+
+def fits_of_trial(plan: Plan, trial: Trial) -> list[Any]:
+    """Fit a trial again on all splits, with the parameters of its score there."""
+    job, X, y = plan.job, plan.X, plan.y
+    sample = Sample(trial.fidelity.train_fraction, trial.fidelity.subset)
+    fitted = []
+    for split in range(len(job.splits)):
+        own = trial.folds[split].extras.get("fitted_params", trial.fitted_params)
+        model = configured(plan.estimator, trial.params | own)
+        train, _ = job.split(split, sample)
+        X_train, y_train = compat.safe_split(model, X, y, train)
+        cut = compat.check_fit_params(X, job.fit_params, train)
+        data = (X_train,) if y is None else (X_train, y_train)
+        fitted.append(model.fit(*data, **cut))
+    return fitted
+
+
+def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
+    """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
+    asked = plan.settings["return_folds"]
+
+    def results(trial: Trial) -> dict[str, Any]:
+        fits = plan.notes.get("kept_fits", {}).get(trial.number)
+        if fits is None:
+            # The trial was fitted in an earlier run, whose journal contains no
+            # estimators, or with more rounds.
+            fits = fits_of_trial(plan, trial)
+        found: dict[str, Any] = {}
+        if returns_estimators(asked):
+            found["fold_estimators_"] = fits
+        if (method := oof_method(asked)) is not None:
+            found["oof_predictions_"] = out_of_fold(fits, plan.X, plan.splits, method)
+        return found
+
+    if not returns_all(asked):
+        return results(ranked[best])
+    rows = [
+        results(trial)
+        if trial.state == TrialState.COMPLETE and trial.error is None
+        else {}
+        for trial in ranked
+    ]
+    everything = {f"all_{name}": [row.get(name) for row in rows] for name in rows[best]}
+    return rows[best] | everything
+
+
+def out_of_fold(
+    estimators: Sequence[Any], X: Any, splits: Sequence[tuple[Any, Any]], method: str
+) -> Any:
+    """Predict each sample by the estimator that was fitted without it.
+
+    A class that is missing in a training set has probability 0. Its log-probability and
+    decision value are minus infinity.
+    """
+    labels = _all_labels(estimators, method)
+    parts = []
+    for estimator, (train, test) in zip(estimators, splits, strict=True):
+        X_test, _ = compat.safe_split(estimator, X, None, test, train)
+        predictions = getattr(estimator, method)(X_test)
+        if isinstance(predictions, list):
+            raise several_outputs(method)
+        if not sparse.issparse(predictions):
+            predictions = np.asarray(predictions)
+        if labels is not None and predictions.ndim == 1 and len(labels) > 2:
+            # The training set of this estimator has only two classes.
+            predictions = np.column_stack([-predictions, predictions])
+        if labels is not None and predictions.ndim == 2:
+            predictions = _align(predictions, estimator.classes_, labels, method)
+        parts.append(predictions)
+    order = np.argsort(np.concatenate([np.asarray(test) for _, test in splits]))
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")[order]
+    return np.concatenate(parts)[order]
+
+
+def _all_labels(estimators: Sequence[Any], method: str) -> np.ndarray | None:
+    """Return the classes of all estimators; None if the output has no class columns."""
+    if method == "predict" or not all(hasattr(e, "classes_") for e in estimators):
+        return None
+    classes = [e.classes_ for e in estimators]
+    if any(not isinstance(c, np.ndarray) or c.ndim != 1 for c in classes):
+        return None
+    return np.unique(np.concatenate(classes))
+
+
+def _align(
+    predictions: np.ndarray, classes: np.ndarray, labels: np.ndarray, method: str
+) -> np.ndarray:
+    if predictions.shape[1] != len(classes) or len(classes) == len(labels):
+        return predictions
+    missing = 0.0 if method == "predict_proba" else -np.inf
+    aligned = np.full((len(predictions), len(labels)), missing)
+    aligned[:, np.searchsorted(labels, classes)] = predictions
+    return aligned

@@ -1,0 +1,1 @@
+"""First steps of pipelines, which trials with equal settings share."""

@@ -1,0 +1,1 @@
+"""Warm starts from the results of earlier searches."""

@@ -1,3 +1,0 @@
-"""Boosting iterations, whose scores one fit provides."""
-
-__all__: list[str] = []

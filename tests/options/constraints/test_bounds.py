@@ -1,0 +1,226 @@
+"""Bounds, outcomes and violations."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import make_scorer, recall_score
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes.options.constraints.aspect import N_FIRST, unreachable_text
+from skbayes.options.constraints.bounds import (
+    Bound,
+    Constraints,
+    parse_bound,
+    parse_constraints,
+)
+from skbayes.trial.measure import COSTS, Measure, predict_time
+from skbayes.trial.records import Fidelity, FoldResult, History, Trial, mean_outcomes
+
+# NumPy 1.25 moved it.
+ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_upper", "limit"),
+    [("<= 1e6", True, 1e6), (">=.9", False, 0.9), (" <=  -2 ", True, -2.0)],
+)
+def test_bounds_are_parsed(text, is_upper, limit):
+    bound = parse_bound("a", text, False)
+    assert (bound.is_upper, bound.limit, bound.is_log) == (is_upper, limit, False)
+    assert parse_bound("a", text, True).is_log == (limit > 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["< 3", "3", "<= three", "<= nan", ">= inf", "", 3, None, "<= 1 MB"]
+)
+def test_other_texts_are_refused(text):
+    with pytest.raises(ValueError, match=r"constraints\['a'\] must be a bound"):
+        parse_bound("a", text, False)
+
+
+def test_only_measures_have_logarithmic_slacks():
+    given = {"cost": "<= 3", "recall": ">= 3", "model_size": "<= 3", "f1": ">= 0.5"}
+    metrics = {"cost": "cost", "recall": "recall"}
+    found = parse_constraints(given, metrics, ["cost"], False)
+    assert [bound.is_log for bound in found.bounds] == [True, False, True, False]
+    assert found.metrics == metrics and found.scorers == {"f1": "f1"}
+    assert found.measures == {"model_size": COSTS["model_size"]}
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+@pytest.mark.parametrize("is_upper", [False, True])
+def test_slacks_are_positive_exactly_where_a_bound_is_broken(is_upper, is_log):
+    bound = Bound("a", is_upper, 2.0, is_log)
+    values = [0.0, 1e-9, 1.0, 2.0, 2.0001, 5.0, 1e9]
+    slacks = [bound.slack(value) for value in values]
+    broken = [value > 2.0 if is_upper else value < 2.0 for value in values]
+    assert [slack > 0.0 for slack in slacks] == broken
+    assert np.all(np.isfinite(slacks))
+    ordered = slacks if is_upper else slacks[::-1]
+    assert ordered == sorted(ordered)
+    assert math.isnan(bound.slack(math.nan))
+
+
+def folds(*outcomes):
+    return [FoldResult({"score": 0.5}, extras={"outcomes": one}) for one in outcomes]
+
+
+BOTH = Constraints(
+    (Bound("a", True, 1.0), Bound("a", False, 0.2), Bound("b", True, 4.0, True))
+)
+
+
+def test_outcomes_are_means_over_the_fitted_folds():
+    some = [
+        *folds({"a": 1.0, "b": 8.0}, {"a": 2.0, "b": 8.0}),
+        FoldResult(status="skipped"),
+    ]
+    assert mean_outcomes(some) == {"a": 1.5, "b": 8.0}
+    assert BOTH.names == ["a", "b"]
+    np.testing.assert_allclose(BOTH.slacks(some), [0.5, -1.3, math.log(2.0)])
+    assert BOTH.violation(some) == pytest.approx(0.5 + math.log(2.0))
+    assert BOTH.violation(folds({"a": 0.5, "b": 1.0})) == 0.0
+    assert BOTH.violation(folds({"a": 0.5})) == math.inf
+    failed = Trial(0, {}, folds({"a": 0.5, "b": 1.0}), math.nan, state="failed")
+    assert np.all(np.isnan(BOTH.of_trial(failed)))
+
+
+def test_a_bound_is_surely_broken_only_if_the_folds_agree():
+    def broken(*values, n=5):
+        return BOTH.surely_broken(folds(*({"a": v, "b": 1.0} for v in values)), n, 0.01)
+
+    assert not broken(5.0)
+    assert broken(5.0, 5.0) and broken(1.5, 1.5)
+    assert broken(5.0, 5.01, 4.99)
+    assert not broken(0.9, 1.2, 1.3)
+    assert not broken(0.5, 0.5)
+    assert not BOTH.surely_broken(folds({"a": 5.0}, {}), 5, 0.01)
+
+
+def test_the_best_trial_keeps_the_constraints():
+    def trial(number, score, violation, stage=0):
+        return Trial(
+            *(number, {}, [], score),
+            extras={"violation": violation},
+            fidelity=Fidelity(stage),
+        )
+
+    some = History([trial(0, 0.9, 0.5), trial(1, 0.8, 0.1), trial(2, 0.7, math.inf)])
+    assert some.best.number == 1
+    some.append(trial(3, 0.2, 0.0))
+    some.append(trial(4, 0.3, 0.0))
+    assert some.best.number == 4
+    some.append(trial(5, 0.1, 0.3, stage=1))
+    assert some.best.number == 5
+    assert [one.feasible for one in some] == [False, False, False, True, True, False]
+    assert Trial(0, {}, [], 0.5).feasible
+
+
+LIMITS = Constraints((Bound("size", True, 100.0, True), Bound("recall", False, 0.5)))
+
+
+def history(sizes, recall=0.9):
+    outcomes = [{"size": size, "recall": recall} for size in sizes]
+    return History([Trial(k, {}, folds(one), 0.5) for k, one in enumerate(outcomes)])
+
+
+def test_figures_say_how_far_a_bound_is():
+    (sentence,) = LIMITS.unreachable(history([300.0, 250.0, 400.0]))
+    assert "size <= 100" in sentence
+    assert "smallest of 3 values is 250." in sentence
+    (sentence,) = LIMITS.unreachable(history([50.0, 70.0], recall=0.25))
+    assert "largest of 2 values is 0.25." in sentence
+    assert not LIMITS.unreachable(history([300.0, 50.0]))
+    assert not LIMITS.unreachable(History())
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_it_is_told_once_after_the_first_trials(kept):
+    trials = history([50.0 if kept else 300.0] * (N_FIRST + 3))
+    failed = Trial(99, {}, [], math.nan, state="failed")
+    assert unreachable_text(LIMITS, History([*trials[:N_FIRST], failed])) is None
+    for n in range(1, len(trials) + 1):
+        told = unreachable_text(LIMITS, trials[:n])
+        assert (told is not None) == (n == N_FIRST and not kept)
+
+
+def held_out():
+    return X, y, {}
+
+
+def fitted_result(**more):
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    result = {"fit_error": None, "estimator": tree, "test_scores": {"score": 0.7}}
+    return {**result, "test_rows": lambda: X, **more}
+
+
+def test_measures_are_those_of_the_fit():
+    scorer = make_scorer(recall_score, average="macro")
+    constraints = Constraints(
+        scorers={"recall": scorer, "accuracy": "accuracy"},
+        measures={
+            "leaves": Measure(DecisionTreeClassifier.get_n_leaves),
+            "time": COSTS["predict_time"],
+        },
+        metrics={"own": "score"},
+    )
+    result = fitted_result()
+    found = constraints.measure(result, held_out, raises=True)
+    predicted = result["estimator"].predict(X)
+    assert list(found) == ["recall", "accuracy", "leaves", "time", "own"]
+    assert found["recall"] == recall_score(y, predicted, average="macro")
+    assert found["accuracy"] == np.mean(predicted == y)
+    assert found["leaves"] == result["estimator"].get_n_leaves()
+    assert found["own"] == 0.7
+    assert found["time"] > 0.0
+    failed = constraints.measure(fitted_result(fit_error="no"), None, True)
+    assert np.all(np.isnan(list(failed.values())))
+
+
+def bad(estimator, X, y):
+    raise RuntimeError("no outcome")
+
+
+@pytest.mark.parametrize(
+    "measures",
+    [
+        {"scorers": {"a": bad}},
+        {"measures": {"a": Measure(lambda estimator: 1 / 0)}},
+        {"measures": {"a": Measure(lambda estimator: [1, 2])}},
+        {"metrics": {"a": "a"}},
+    ],
+)
+def test_an_outcome_that_fails_is_unknown(measures):
+    constraints = Constraints(**measures)
+    result = fitted_result(test_scores={"other": 1.0})
+    with pytest.warns(UserWarning, match="Measuring 'a' of constraints failed"):
+        assert math.isnan(constraints.measure(result, held_out, raises=False)["a"])
+    with pytest.raises((RuntimeError, ZeroDivisionError, ValueError, TypeError)):
+        constraints.measure(result, held_out, raises=True)
+
+
+def test_the_imaginary_part_of_an_outcome_is_dropped_with_a_warning():
+    constraints = Constraints(
+        scorers={"scorer": lambda estimator, X, y: 1 + 9j},
+        measures={"measure": Measure(lambda estimator: 2 + 9j)},
+        metrics={"metric": "score"},
+    )
+    result = fitted_result(test_scores={"score": 3 + 9j})
+    with pytest.warns(ComplexWarning):
+        found = constraints.measure(result, held_out, raises=False)
+    assert found == {"scorer": 1.0, "measure": 2.0, "metric": 3.0}
+
+
+def test_the_time_of_predict_is_that_of_one_row():
+    class Recorder:
+        rows: list = []  # noqa: RUF012
+
+        def predict(self, X):
+            self.rows.append(len(X))
+
+    assert predict_time(Recorder(), X) >= 0.0
+    assert set(Recorder.rows) == {1}

@@ -1,0 +1,217 @@
+"""Out-of-fold predictions and fold estimators of the best candidate."""
+
+import numpy as np
+import pytest
+from every_search import small_search
+from scipy import sparse
+from scripted_estimators import Restless
+from simple_estimators import Sometimes
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import (
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    check_cv,
+    cross_val_predict,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes.options.folds.out_of_fold import check_partition, out_of_fold
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"C": [1e-3, 1.0, 1e-2]}
+
+
+def search(model=None, space=SPACE, **more):
+    more = {"n_iter": 3, "cv": 3, "return_folds": "estimators", **more}
+    return small_search(model or SVC(), space, **more)
+
+
+LOGISTIC = LogisticRegression(max_iter=500, tol=0.01)
+
+
+@pytest.mark.parametrize(
+    "model, method, more",
+    [
+        (SVC(), "predict", {"pre_dispatch": 1}),
+        (SVC(), "predict", {"n_jobs": 2, "pre_dispatch": 3}),
+        (LOGISTIC, "predict_proba", {}),
+        (LOGISTIC, "decision_function", {}),
+        (SVR(), "predict", {"cv": KFold(3, shuffle=True, random_state=0)}),
+        (SVC(kernel="precomputed"), "predict", {}),
+    ],
+)
+def test_predictions_are_those_of_cross_val_predict(model, method, more):
+    data = rbf_kernel(X) if getattr(model, "kernel", "") == "precomputed" else X
+    ours = search(model, return_folds=["estimators", method], **more).fit(data, y)
+    best = clone(model).set_params(**ours.best_params_)
+    expected = cross_val_predict(best, data, y, cv=ours.cv, method=method)
+    np.testing.assert_allclose(ours.oof_predictions_, expected)
+    if data is X and ours.cv == 3:
+        splits = enumerate(StratifiedKFold(3).split(X, y))
+        for fit, (i, (_, test)) in zip(ours.fold_estimators_, splits, strict=True):
+            expected = ours.cv_results_[f"split{i}_test_score"][ours.best_index_]
+            assert fit.score(X[test], y[test]) == expected
+
+
+@pytest.mark.parametrize(
+    "method, n_classes",
+    [("predict_proba", 4), ("decision_function", 4), ("decision_function", 3)],
+)
+def test_a_class_that_a_training_set_lacks(method, n_classes):
+    # Classes in their order: each test set is one class, which no other holds.
+    labels = np.repeat(np.arange(n_classes), 10)
+    data = np.random.default_rng(0).normal(size=(len(labels), 3)) + labels[:, None]
+    cv, kept = KFold(n_classes), ["estimators", method]
+    ours = search(LOGISTIC, cv=cv, return_folds=kept).fit(data, labels)
+    got, missing = ours.oof_predictions_, 0.0 if "proba" in method else -np.inf
+    assert got.shape == (len(labels), n_classes)
+    np.testing.assert_array_equal(got[np.arange(len(labels)), labels], missing)
+    if n_classes == 3:
+        # The two columns contain the same information.
+        first = ours.fold_estimators_[0].decision_function(data[:10])
+        np.testing.assert_array_equal(got[:10, 1:], np.c_[-first, first])
+        return
+    best = clone(LOGISTIC).set_params(**ours.best_params_)
+    with pytest.warns(RuntimeWarning, match="Number of classes in training fold"):
+        expected = cross_val_predict(best, data, labels, cv=cv, method=method)
+    others = np.arange(4) != labels[:, None]
+    np.testing.assert_allclose(got[others], expected[others])
+
+
+class Counting(Restless):
+    """Estimator that counts its fits, and raises an exception above a limit."""
+
+    n_fits = 0
+
+    def fit(self, X, y, heaviness=None):
+        type(self).n_fits += 1
+        self.total_ = None if heaviness is None else heaviness.sum()
+        return Sometimes.fit(self, X, y)
+
+
+@pytest.fixture(autouse=True)
+def no_fits_yet():
+    Counting.n_fits = 0
+
+
+@pytest.mark.parametrize("refit", [True, lambda results: 1])
+def test_nothing_is_fitted_twice(refit):
+    ours = search(Counting(), {"quality": [0.1, 0.9, 0.3, 0.6]}, n_iter=4, refit=refit)
+    ours.fit(X, y)
+    assert Counting.n_fits == 4 * 3 + 1
+    expected = {"quality": 0.3 if refit is True else 0.9}
+    assert ours.best_params_ == expected
+    assert [fit.quality for fit in ours.fold_estimators_] == [expected["quality"]] * 3
+
+
+def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
+    ours = search(Counting(), {"quality": [0.1, 0.9, 0.3]}, journal=tmp_path / "j")
+    heaviness = np.arange(150.0)
+    ours.fit(X, y, heaviness=heaviness)
+    assert Counting.n_fits == 3 * 3 + 1
+    # A journal contains no estimators.
+    ours.fit(X, y, heaviness=heaviness)
+    assert Counting.n_fits == 3 * 3 + 1 + 3 + 1
+    splits = StratifiedKFold(3).split(X, y)
+    for fit, (train, _) in zip(ours.fold_estimators_, splits, strict=True):
+        assert fit.quality == 0.3
+        # Fit parameters are split like the rows.
+        assert fit.total_ == train.sum()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"return_folds": "predict_proba"}, "return_folds: 'predict_proba' is not"),
+        ({"return_folds": "predict", "cv": ShuffleSplit(3)}, "_folds: .* require a cv"),
+        ({"return_folds": "predict", "refit": False}, "refit=False cannot"),
+        ({"return_folds": "estimators", "refit": False}, "refit=False cannot"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_before_any_fit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        search(Counting(), {"quality": [1]}, **arguments).fit(X, y)
+    assert Counting.n_fits == 0
+
+
+def test_nothing_is_kept_unasked():
+    ours = search(return_folds=False).fit(X, y)
+    assert not hasattr(ours, "fold_estimators_")
+    assert not hasattr(ours, "oof_predictions_")
+    assert not any("estimator" in vars(fold) for fold in ours.trials_.folds)
+
+
+def test_predictions_can_be_sparse():
+    labels = sparse.csr_matrix(np.c_[y == 0, y < 2].astype(int))
+    model, cv = OneVsRestClassifier(LOGISTIC), KFold(3, shuffle=True, random_state=0)
+    space, more = {"estimator__C": [0.1]}, {"scoring": "f1_micro", "n_iter": 1}
+    ours = search(model, space, cv=cv, return_folds="predict", **more).fit(X, labels)
+    best = clone(model).set_params(**ours.best_params_)
+    expected = cross_val_predict(best, X, labels, cv=cv)
+    np.testing.assert_array_equal(ours.oof_predictions_.toarray(), expected.toarray())
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
+def test_several_targets_are_refused_before_any_fit(method, no_trials):
+    ours, several = search(TREE, {"max_depth": [1]}, return_folds=method), np.c_[y, y]
+    with pytest.raises(ValueError, match=f"'{method}' is not possible with several"):
+        ours.fit(X, several)
+
+
+def test_several_outputs_as_lists_are_refused():
+    class Lists(Sometimes):
+        def predict_proba(self, X):
+            return [np.zeros((len(X), 2))] * 2
+
+    splits = [(np.arange(150), np.arange(150))]
+    fits = [Lists().fit(X, y)]
+    with pytest.raises(ValueError, match="several outputs"):
+        out_of_fold(fits, X, splits, "predict_proba")
+
+
+@pytest.mark.parametrize("tests", [[[0, 1], [1, 2]], [[0], [1]], [[0, 1], [2, 3]]])
+def test_check_partition(tests):
+    splits = [(None, np.array(test)) for test in tests]
+    with pytest.raises(ValueError, match="every sample exactly once"):
+        check_partition(splits, 3)
+    check_partition([(None, np.array([2, 0])), (None, np.array([1]))], 3)
+
+
+TREE = DecisionTreeClassifier(random_state=0)
+
+
+@pytest.mark.parametrize("source", ["journal", "workers"])
+def test_results_of_all_trials(source, tmp_path):
+    kept = {"return_folds": ["all", "estimators", "predict_proba"]}
+    more = {"n_jobs": 2} if source == "workers" else {"journal": tmp_path / "journal"}
+    found = search(TREE, {"max_depth": [1, 2, 3]}, **kept, **more).fit(X, y)
+    if source == "journal":
+        found = clone(found).fit(X, y)
+    assert found.all_fold_estimators_[found.best_index_] is found.fold_estimators_
+    splits = list(check_cv(3, y, classifier=True).split(X, y))
+    for row, params in enumerate(found.cv_results_["params"]):
+        tree = clone(TREE).set_params(**params)
+        expected = cross_val_predict(tree, X, y, cv=splits, method="predict_proba")
+        np.testing.assert_array_equal(found.all_oof_predictions_[row], expected)
+        fits = found.all_fold_estimators_[row]
+        for fit, (_, test) in zip(fits, splits, strict=True):
+            np.testing.assert_array_equal(fit.predict_proba(X[test]), expected[test])
+    # The predictions are the input of a final estimator of a stack.
+    stacked = np.column_stack(found.all_oof_predictions_)
+    assert LogisticRegression().fit(stacked, y).score(stacked, y) > 0.9
+
+
+def test_trials_that_were_pruned_have_no_results():
+    space = {"max_depth": [1, 2, 3], "min_samples_leaf": (1, 70)}
+    more = {"pruning": 0.2, "n_iter": 12, "return_folds": ["all", "estimators"]}
+    found = search(TREE, space, cv=5, **more).fit(X, y)
+    pruned = np.array(found.cv_results_["state"]) != "complete"
+    assert pruned.any()
+    missing = [fits is None for fits in found.all_fold_estimators_]
+    np.testing.assert_array_equal(missing, pruned)

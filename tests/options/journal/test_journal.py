@@ -1,0 +1,310 @@
+"""Journal: content that comes back, and refused searches and rows."""
+
+import base64
+import io
+import json
+import math
+import pickle
+import tempfile
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from journal_samples import (
+    CLASSIFIERS,
+    exact,
+    execute,
+    fold,
+    open_journal,
+    params_of,
+    record,
+    seal,
+    set_fields,
+    trial_of,
+)
+from sklearn.model_selection import KFold, ShuffleSplit
+
+from skbayes.options.journal.journal import ResultRow, to_text
+from skbayes.options.journal.json_space import pack_split, unpack_split
+from skbayes.options.journal.store import APPLICATION_ID
+from skbayes.trial.records import FoldResult, FoldStatus, Trial
+
+NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))
+TEXTS = st.one_of(st.none(), st.just("\ud800\0"), st.text())
+
+
+@st.composite
+def lists_of_trials(draw):
+    """Return trials with the same metrics."""
+    names = draw(st.lists(st.text(), max_size=3, unique=True))
+    scores = st.fixed_dictionaries(dict.fromkeys(names, NUMBERS))
+    folds = st.builds(
+        FoldResult,
+        test_scores=scores,
+        fit_time=st.floats(),
+        score_time=st.floats(),
+        train_scores=scores if draw(st.booleans()) else st.none(),
+        fit_error=TEXTS,
+        status=st.sampled_from(FoldStatus),
+        extras=st.sampled_from(
+            [
+                {},
+                {"own": 0.5, "shared_time": math.inf},
+                {"costs": {"a": math.nan}, "warm_up": True, "outcomes": {"b": 2}},
+                {"curves": {"a": [0.5, math.nan]}, "max_rounds": 2},
+            ]
+        ),
+    )
+    pairs = st.lists(folds, min_size=2, max_size=2)
+    return draw(st.lists(trials_with(pairs), min_size=1, max_size=4))
+
+
+def trials_with(folds):
+    return st.builds(
+        Trial,
+        number=st.just(0),
+        params=st.just(params_of(0)),
+        folds=folds,
+        score=st.floats(),
+        duration=st.floats(),
+        state=st.sampled_from(["complete", "failed", "timed_out", "pruned"]),
+        expected_improvement=st.none() | st.floats(),
+        noise=st.none() | st.floats(),
+        started=st.none() | st.floats(0.0, 9e9),
+        extras=st.sampled_from([{}, {"violation": math.inf}, {"rounds": 3, "own": 1}]),
+    )
+
+
+@settings(max_examples=10)
+@given(lists_of_trials())
+def test_trials_come_back_exactly(trials):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal"
+        with open_journal(path) as journal:
+            for number, trial in enumerate(trials):
+                journal.record_proposal(number, trial.params, None)
+                journal.record_result(replace(trial, number=number))
+        with open_journal(path) as journal:
+            for number, trial in enumerate(trials):
+                again = journal.results[number]
+                assert exact(again) == exact(replace(trial, number=number))
+
+
+def test_proposals_come_back_in_order_and_results_by_number(path):
+    expected = [None, 0.25, 1e-300]
+    with open_journal(path) as journal:
+        assert journal.proposals == []
+        assert journal.results == {}
+        for number, improvement in enumerate(expected):
+            journal.record_proposal(number, params_of(number), improvement)
+        journal.record_result(trial_of(2))
+        journal.record_result(trial_of(0))
+    with open_journal(path) as journal:
+        assert journal.proposals == [params_of(number) for number in range(3)]
+        assert journal.proposals[0]["clf"] is CLASSIFIERS[0]
+        assert journal.expected_improvements == expected
+        assert journal.results.keys() == {0, 2}
+        # A search that continues fills the gap, and adds trials.
+        journal.record_result(trial_of(1))
+        record(journal, [3])
+    with open_journal(path) as journal:
+        assert len(journal.proposals) == 4
+        for number in range(4):
+            assert exact(journal.results[number]) == exact(trial_of(number))
+
+
+def test_numpy_numbers_are_kept_as_numbers(path):
+    folds = [replace(fold(np.float32(0.1)), fit_time=np.int64(3)), fold(np.True_)]
+    with open_journal(path) as journal:
+        journal.record_proposal(0, params_of(0), np.float32(0.5))
+        journal.record_result(trial_of(0, folds=folds, score=np.float64(0.1)))
+    with open_journal(path) as journal:
+        kept = journal.results[0]
+    assert kept.folds[0].test_scores == {"score": np.float32(0.1)}
+    assert kept.folds == tuple(folds)
+    assert kept.score == 0.1
+    assert journal.expected_improvements == [0.5]
+
+
+def test_what_cannot_be_recorded_is_refused(path):
+    with open_journal(path) as journal:
+        with pytest.raises(ValueError, match="'n'"):
+            journal.record_proposal(0, params_of(0) | {"n": 1000}, None)
+        journal.record_proposal(0, params_of(0), None)
+        with pytest.raises(TypeError, match="journal.*object"):
+            journal.record_result(trial_of(0, folds=[fold(object()), fold(1)]))
+        folds = [fold(0.5, extras={"own": object()}), fold(1)]
+        with pytest.raises(TypeError, match="journal.*object"):
+            journal.record_result(trial_of(0, folds=folds))
+        journal.record_result(trial_of(0))
+
+
+def test_a_number_is_recorded_once(written):
+    with open_journal(written) as journal:
+        for number in (0, 4):
+            with pytest.raises(ValueError, match="journal.*out of order"):
+                journal.record_proposal(number, params_of(number), None)
+        for trial in (trial_of(0, score=9.0), trial_of(3)):
+            with pytest.raises(ValueError, match="journal.*not proposed, or has a"):
+                journal.record_result(trial)
+    with open_journal(written) as journal:
+        assert exact(journal.results[0]) == exact(trial_of(0))
+
+
+def test_threads_may_record(path):
+    with open_journal(path) as journal:
+        for number in range(40):
+            journal.record_proposal(number, params_of(number), None)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda n: journal.record_result(trial_of(n)), range(40)))
+    with open_journal(path) as journal:
+        assert sorted(journal.results) == list(range(40))
+
+
+def test_a_seed_is_kept(path, tmp_path):
+    with open_journal(path, seed=2**80) as journal:
+        assert journal.seed == 2**80
+    with open_journal(path, seed=None, drawn_seed=3) as journal:
+        assert journal.seed == 2**80
+        assert journal.n_points == 2
+    # A new journal, also in an empty file, uses the drawn seed if no seed is given.
+    (tmp_path / "new").touch()
+    for drawn_seed in (5, 6):
+        with open_journal(
+            tmp_path / "new", seed=None, drawn_seed=drawn_seed
+        ) as journal:
+            assert journal.seed == 5
+
+
+def test_it_can_be_read_with_sqlite_alone(written):
+    rows = execute(written, "SELECT kind, content FROM journal")
+    assert execute(written, "PRAGMA application_id") == [(APPLICATION_ID,)]
+    assert [kind for kind, _ in rows] == ["search"] + ["proposal", "result"] * 3
+    for number in range(3):
+        shown = json.loads(rows[1 + 2 * number][1])["params"]
+        expected = params_of(number) | {"clf": {"text": "SVC()"}}
+        assert shown == expected
+        assert json.loads(rows[2 + 2 * number][1])["trial"]["score"] == number / 10
+
+
+@given(
+    st.lists(st.integers(-(2**40), 2**40)).map(lambda x: np.array(x, dtype=np.int64))
+    | st.lists(st.integers(0, 2**16 - 1)).map(lambda x: np.array(x, dtype=np.uint16))
+)
+def test_indices_come_back_exactly(indices):
+    again = unpack_split(pack_split(indices))
+    np.testing.assert_array_equal(again, indices)
+    assert again.dtype == np.intp
+
+
+def test_splits_take_little_room():
+    for train, _ in KFold(5, shuffle=True, random_state=0).split(np.zeros(100_000)):
+        assert len(pack_split(train)) < train.nbytes / 10
+
+
+@pytest.mark.parametrize("bad", [[0.5], ["a"], [[1, 2]], slice(3), [None], 3])
+def test_what_are_no_indices_is_refused(path, bad):
+    with pytest.raises(TypeError, match="journal: each split"):
+        open_journal(path, splits=[(bad, [1])])
+    assert not path.exists()
+
+
+def test_the_splits_of_the_journal_are_used(path):
+    X = np.zeros((30, 1))
+    first, second = (list(ShuffleSplit(3).split(X)) for _ in range(2))
+    for splits in (first, second):
+        with open_journal(path, splits=splits) as journal:
+            np.testing.assert_equal(journal.splits, first)
+
+
+def test_all_parts_that_differ_are_named(written):
+    before = written.read_bytes()
+    with pytest.raises(ValueError) as caught:
+        open_journal(written, identity={"X": "list", "y": "f"}, seed=8, n_points=3)
+    first, *lines = str(caught.value).splitlines()
+    assert str(written) in first
+    assert lines == [
+        "- pre_dispatch: 2 in the journal, 3 now",
+        "- random_state: 7 in the journal, 8 now",
+        "- X: array in the journal, list now",
+        "- estimator: SVC() in the journal, nothing now",
+        "- settings: surrogate: 'gp' in the journal, nothing now",
+        "- y: nothing in the journal, f now",
+    ]
+    assert written.read_bytes() == before
+
+
+def test_of_long_descriptions_the_difference_is_shown(path):
+    begin, end = "begin " * 1000, " end" * 1000
+    with open_journal(path, identity={"X": f"{begin}C=1{end}"}):
+        pass
+    with pytest.raises(
+        ValueError, match=r"….*C=1 .*… in the.*, ….*C=2 .*… now"
+    ) as caught:
+        open_journal(path, identity={"X": f"{begin}C=2{end}"})
+    assert len(str(caught.value)) < 1000
+
+
+class Bomb:
+    """Object that creates a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def test_pickles_are_not_opened(written, tmp_path):
+    bomb, array = tmp_path / "exploded", io.BytesIO()
+    np.save(array, np.array([Bomb(bomb)], dtype=object), allow_pickle=True)
+    for payload in (pickle.dumps(Bomb(bomb)), array.getvalue()):
+        # Indices have 8 bytes each.
+        payload += b"." * (1 + (len(payload) % 8 == 7))
+        packed = base64.b85encode(zlib.compress(payload)).decode()
+        for text in (packed, base64.b85encode(payload).decode(), "no split"):
+            set_fields(written, "search", {"splits": [[text, text]] * 2})
+            with pytest.raises(ValueError, match="journal: .* is damaged"):
+                open_journal(written)
+    assert not bomb.exists()
+
+
+STORED = json.loads(to_text(ResultRow.of(trial_of(1), 0.0))[1])["trial"]
+
+
+@pytest.mark.parametrize(
+    "kind, change",
+    [
+        ("search", {"more": 1}),
+        ("search", {"splits": []}),
+        ("proposal", {"number": 7}),
+        ("proposal", {"params": {"C": "__import__('os')"}}),
+        ("proposal", {"row": []}),
+        ("proposal", {"row": "x"}),
+        ("result", {"number": 7}),
+        ("result", {"number": 0}),
+        ("result", {"trial": {"score": 1.0}}),
+        ("result", {"trial": {"folds": [{"import": "os"}] * 2, "score": 1.0}}),
+        ("result", {"trial": {"folds": [{"status": "x"}] * 2, "score": 1.0}}),
+        ("result", {"trial": None}),
+        ("search", {"n_points": "2"}),
+        ("search", {"seed": None}),
+        ("result", {"trial": STORED | {"score": "0.5"}}),
+        ("result", {"trial": STORED | {"duration": "0.5"}}),
+        ("first", {}),
+    ],
+)
+def test_rows_that_do_not_fit_are_damage(written, kind, change):
+    set_fields(written, kind, change)
+    if kind == "first":
+        execute(written, "UPDATE journal SET kind = 'stage' WHERE place = 0")
+        seal(written)
+    before = written.read_bytes()
+    with pytest.raises(ValueError, match="journal: .* is damaged"):
+        open_journal(written)
+    assert written.read_bytes() == before
