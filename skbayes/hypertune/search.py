@@ -102,8 +102,8 @@ class HyperTuneSearchCV(BayesSearchCV):
 
         "auto" uses the signs that
         :func:`skbayes.hypertune.monotonicity.known_monotonicity` returns for the
-        estimator and its parts. To change some of them, modify this dict. With None, there are no
-        signs. Without signs, the search is the same as
+        estimator and its parts. To change some of them, modify this dict. With None,
+        there are no signs. Without signs, the search is the same as
         :class:`~skbayes.BayesSearchCV`.
     subset_fraction : float, default=0.1
         Size of a small sample as a fraction of each training set, in (0, 1). A sample
