@@ -17,6 +17,7 @@ import math
 import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,8 @@ from skbayes.trial.records import History, Trial
 from skbayes.utils.optional import warn_or_log
 
 if TYPE_CHECKING:
-    from skbayes.trial.evaluator import CandidateEvaluator, Evaluation
+    from skbayes.trial.aspect import Evaluation
+    from skbayes.trial.evaluator import CandidateEvaluator
 
 
 logger = logging.getLogger("skbayes")
@@ -196,7 +198,7 @@ class Scheduler:
         self._n_asked += 1
         evaluation = self.evaluator.prepare(number, configuration.params)
         self._evaluations[number] = evaluation
-        self.executor.start(number, evaluation)
+        self.executor.start(number, partial(self.evaluator.run, evaluation))
         logger.debug("trial %d started: %r", number, configuration)
 
     def _pend_recorded(self, number: int) -> tuple[Configuration, float | None]:
@@ -344,7 +346,8 @@ class Scheduler:
         """Run a trial until it ends, or return its last crash if there are too many."""
         error = None
         for _ in range(MAX_DEATHS - n_deaths):
-            self.executor.start(number, self._evaluations[number], alone=True)
+            task = partial(self.evaluator.run, self._evaluations[number])
+            self.executor.start(number, task, alone=True)
             futures = self.executor.finished(self._until_deadline())
             error = self._keep_finished(futures).get(number)
             if error is None:

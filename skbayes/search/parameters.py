@@ -25,9 +25,9 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.space import Space
 from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
-from skbayes.trial.aspect import is_given
 from skbayes.trial.option_table import COUNT
 from skbayes.trial.option_table import parameters as option_parameters
+from skbayes.trial.options import is_given
 from skbayes.trial.records import History
 from skbayes.utils.did_you_mean import NameHints, name_elsewhere
 from skbayes.utils.pickled_version import PickledVersion

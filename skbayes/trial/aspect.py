@@ -29,73 +29,77 @@ which has not observed the trials.
 
 from __future__ import annotations
 
-import contextlib
-import inspect
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from skbayes.trial.records import FoldResult, History, Trial, TrialState
+import numpy as np
+from numpy.typing import NDArray
+
+from skbayes.trial.fold import FoldAspect, Results, check_hooks
+from skbayes.trial.records import Fidelity, FoldResult, History, Trial, TrialState
+from skbayes.trial.subsets import ALL_ROWS, Sample
 
 if TYPE_CHECKING:
-    from skbayes.trial.evaluator import Evaluation
-    from skbayes.trial.fold import FoldCall, Results
     from skbayes.trial.objectives import Objective
     from skbayes.trial.plan import Plan
 
 
-def is_given(value: Any) -> bool:
-    """Return whether the value of a parameter is neither None nor False."""
-    return value is not None and value is not False
+class FitBackend(Protocol):
+    """Backend of the fits, as far as aspects use it.
 
-
-def _check_hooks(kind: type, base: type) -> None:
-    """Raise TypeError for a public method that is no hook, and is never called."""
-
-    def methods(owner: type) -> dict[str, list[str]]:
-        functions = {n: getattr(f, "__func__", f) for n, f in vars(owner).items()}
-        return {
-            name: [*inspect.signature(function).parameters]
-            for name, function in functions.items()
-            if inspect.isfunction(function) and not name.startswith("_")
-        }
-
-    hooks = methods(base)
-    for name, parameters in methods(kind).items():
-        if parameters != hooks.get(name):
-            known = ", ".join(f"{n}({', '.join(hooks[n])})" for n in hooks)
-            raise TypeError(
-                f"{kind.__name__}.{name}({', '.join(parameters)}) is no hook of "
-                f"{base.__name__}. Its hooks are {known}; the names of other methods "
-                "begin with an underscore."
-            )
-
-
-class FoldAspect:
-    """Part of an aspect that is sent to the workers; all hooks have no effect.
-
-    One object serves all fits of a process, also in parallel threads. The state of a
-    fit is ``call.state[name]``, and ``call.fold.parts[name]`` is the return value of
-    `Aspect.for_fold`. The evaluator sets `name` to the name of the aspect.
+    `end` is the time at which fits are aborted, and `reserved` the seconds of the
+    refit.
     """
 
-    name: str = ""
-    needs_estimator: bool = False
-    """Whether `measure` uses the fitted estimator."""
-    affects_errors: bool = True
-    """Whether it also applies to fits that are repeated for their errors."""
+    n_workers: int
+    reserved: float
+    aborts: bool
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        _check_hooks(cls, FoldAspect)
+    @property
+    def end(self) -> float | None:
+        """Time of `time.monotonic` at which fits are aborted, or None."""
 
-    def around(self, call: FoldCall) -> AbstractContextManager[Any]:
-        """Return a context of the fit and of scoring; it may change `call`."""
-        return contextlib.nullcontext()
 
-    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
-        """Return the result of a fit with measurements, such as in its extras."""
-        return result
+# Complete trials to compare with: the scores and the results of their folds.
+Complete = Sequence[tuple[NDArray[np.float64], Sequence[FoldResult]]]
+
+
+@dataclass
+class Evaluation:
+    """Prepared trial, which any thread can run.
+
+    The trials to compare it with were finished when it was prepared. Nothing runs if
+    the estimator refused the parameters, with the exception `refusal`. The `groups` are
+    the folds that run at the same time, in the order of their fits.
+    """
+
+    backend: FitBackend
+    number: int
+    params: dict[str, Any]
+    fidelity: Fidelity = Fidelity()
+    sample: Sample = ALL_ROWS
+    complete: Complete = ()
+    refusal: Exception | None = None
+    groups: list[list[int]] = field(default_factory=list)
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds of the trial; 0 if the parameters are refused."""
+        return 0 if self.refusal is not None else sum(map(len, self.groups))
+
+    def limit_groups(self, size: int) -> None:
+        """Let at most `size` folds run at the same time."""
+        places = [index for group in self.groups for index in group]
+        size = min(size, *map(len, self.groups))
+        self.groups = [places[i : i + size] for i in range(0, len(places), size)]
+
+    def seconds(self, results: Results) -> float:
+        """Return the time of the folds so far; a group takes as long as its longest."""
+        groups = (group for group in self.groups if group[0] in results)
+        return sum(
+            max(results[i].kept.get("seconds", 0.0) for i in group) for group in groups
+        )
 
 
 class Aspect:
@@ -107,7 +111,7 @@ class Aspect:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        _check_hooks(cls, Aspect)
+        check_hooks(cls, Aspect)
 
     def __new__(cls, plan: Plan) -> Self:
         """Set the plan, also if a constructor of a subclass does not."""

@@ -20,13 +20,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel
 
+from skbayes.trial.aspect import Evaluation
 from skbayes.trial.backend import Backend
 from skbayes.trial.fold import Fold, Job, Results, configured, has_status
-from skbayes.trial.killable import KillableBackend
 from skbayes.trial.limits import SearchTimeout
-from skbayes.trial.option_table import aspects_of
+from skbayes.trial.option_table import aspects_of, killable
 from skbayes.trial.plan import Plan, Stage, on_all_rows
-from skbayes.trial.pruning import Complete, first_scores, race_of
+from skbayes.trial.pruning import first_scores, race_of
 from skbayes.trial.records import (
     Fidelity,
     FoldResult,
@@ -34,7 +34,7 @@ from skbayes.trial.records import (
     Trial,
     TrialState,
 )
-from skbayes.trial.subsets import ALL_ROWS, Sample
+from skbayes.trial.subsets import Sample
 from skbayes.utils.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
@@ -118,92 +118,6 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
     return None
 
 
-@dataclass
-class Evaluation:
-    """Prepared trial, which any thread can run.
-
-    The trials to compare it with were finished when it was prepared. Nothing runs if
-    the estimator refused the parameters, with the exception `refusal`. The `groups` are
-    the folds that run at the same time, in the order of their fits.
-    """
-
-    evaluator: CandidateEvaluator
-    number: int
-    params: Params
-    fidelity: Fidelity = Fidelity()
-    sample: Sample = ALL_ROWS
-    complete: Complete = ()
-    refusal: Exception | None = None
-    groups: list[list[int]] = field(default_factory=list)
-
-    @property
-    def backend(self) -> Backend:
-        """Backend of the fits."""
-        return self.evaluator.backend
-
-    @property
-    def n_folds(self) -> int:
-        """Number of folds of the trial; 0 if the parameters are refused."""
-        return 0 if self.refusal is not None else sum(map(len, self.groups))
-
-    def limit_groups(self, size: int) -> None:
-        """Let at most `size` folds run at the same time."""
-        places = [index for group in self.groups for index in group]
-        size = min(size, *map(len, self.groups))
-        self.groups = [places[i : i + size] for i in range(0, len(places), size)]
-
-    def seconds(self, results: Results) -> float:
-        """Return the time of the folds so far; a group takes as long as its longest."""
-        groups = (group for group in self.groups if group[0] in results)
-        return sum(
-            max(results[i].kept.get("seconds", 0.0) for i in group) for group in groups
-        )
-
-    def __call__(self, parallel: Parallel) -> Trial:
-        """Run the trial, and return it before it is closed; its score is unknown."""
-        started, begin, waited = time.time(), time.perf_counter(), 0.0
-        results: dict[int, FoldResult] = {}
-        state = None
-        for group in [] if self.refusal is not None else self.groups:
-            folds = [self._fold(index, results) for index in group]
-            found = self.backend.run(parallel, folds, self.seconds(results))
-            results |= zip(group, found, strict=True)
-            # Processes for fits were started in this time.
-            waited += max(result.kept.get("waited", 0.0) for result in found)
-            is_complete = len(results) == self.n_folds
-            if is_complete or has_status(found, FoldStatus.INTERRUPTED):
-                break
-            aspects = self.evaluator.aspects
-            verdicts = (aspect.verdict(self, results) for aspect in aspects)
-            state = next((verdict for verdict in verdicts if verdict), None)
-            if state is not None:
-                break
-        skipped = FoldResult(status=FoldStatus.SKIPPED)
-        return self.trial(
-            [results.get(i, skipped) for i in range(len(self.evaluator.plan.splits))],
-            state=state or TrialState.COMPLETE,
-            duration=time.perf_counter() - begin - waited,
-            started=started,
-        )
-
-    def _fold(self, index: int, earlier: Results) -> Fold:
-        parts = {
-            aspect.name: part
-            for aspect in self.evaluator.aspects
-            if (part := aspect.for_fold(self, index, earlier)) is not None
-        }
-        progress = (self.number, self.evaluator.n_planned)
-        return Fold(index, self.params, progress, self.sample, parts)
-
-    def trial(self, folds: Sequence[FoldResult], **more: Any) -> Trial:
-        """Return a trial with some folds, whose score is unknown."""
-        return Trial(
-            *(self.number, self.params, folds, math.nan),
-            fidelity=self.fidelity,
-            **more,
-        )
-
-
 def make_backend(plan: Plan, job: Job, context: Any) -> Backend:
     """Make the backend of a search in an execution context."""
     if plan.limits.trial_memory is not None and not context.ends_fits:
@@ -215,7 +129,7 @@ def make_backend(plan: Plan, job: Job, context: Any) -> Backend:
         )
     backend: Backend = context.kind(job, **context.backend_options)
     if context.ends_fits:
-        return KillableBackend(backend, plan.limits, context.environment)
+        return killable(backend, plan.limits, context.environment)
     return backend
 
 
@@ -276,7 +190,7 @@ class CandidateEvaluator:
         params, sample = self.assign(number, params)
         fraction = self.plan.train_fraction(sample)
         evaluation = Evaluation(
-            *(self, number, params),
+            *(self.backend, number, params),
             fidelity=Fidelity(self.stage, fraction, sample.subset, self.n_folds),
             sample=sample,
             # Trials that finish later are excluded, because they depend on timing.
@@ -287,6 +201,42 @@ class CandidateEvaluator:
         for aspect in self.aspects:
             aspect.begin(evaluation)
         return evaluation
+
+    def run(self, evaluation: Evaluation, parallel: Parallel) -> Trial:
+        """Run the trial, and return it before it is closed; its score is unknown."""
+        started, begin, waited = time.time(), time.perf_counter(), 0.0
+        results: dict[int, FoldResult] = {}
+        state = None
+        for group in [] if evaluation.refusal is not None else evaluation.groups:
+            folds = [self._fold(evaluation, index, results) for index in group]
+            found = self.backend.run(parallel, folds, evaluation.seconds(results))
+            results |= zip(group, found, strict=True)
+            # Processes for fits were started in this time.
+            waited += max(result.kept.get("waited", 0.0) for result in found)
+            is_complete = len(results) == evaluation.n_folds
+            if is_complete or has_status(found, FoldStatus.INTERRUPTED):
+                break
+            verdicts = (aspect.verdict(evaluation, results) for aspect in self.aspects)
+            state = next((verdict for verdict in verdicts if verdict), None)
+            if state is not None:
+                break
+        skipped = FoldResult(status=FoldStatus.SKIPPED)
+        return _trial(
+            evaluation,
+            [results.get(i, skipped) for i in range(len(self.plan.splits))],
+            state=state or TrialState.COMPLETE,
+            duration=time.perf_counter() - begin - waited,
+            started=started,
+        )
+
+    def _fold(self, evaluation: Evaluation, index: int, earlier: Results) -> Fold:
+        parts = {
+            aspect.name: part
+            for aspect in self.aspects
+            if (part := aspect.for_fold(evaluation, index, earlier)) is not None
+        }
+        progress = (evaluation.number, self.n_planned)
+        return Fold(index, evaluation.params, progress, evaluation.sample, parts)
 
     def conclude(self, evaluation: Evaluation, trial: Trial) -> Trial | None:
         """Close a trial after its folds, in the main thread; None if interrupted."""
@@ -320,13 +270,13 @@ class CandidateEvaluator:
         n_skipped = n_splits - len(range(n_splits)[: self.n_folds])
         skipped = [FoldResult(status=FoldStatus.SKIPPED)] * n_skipped
         folds = [*[fold] * (n_splits - n_skipped), *skipped]
-        return self._closed(evaluation, evaluation.trial(folds, **more))
+        return self._closed(evaluation, _trial(evaluation, folds, **more))
 
     def untried(self, params: Params) -> Trial:
         """Create a trial in place of the trials that the timeout aborted."""
         evaluation = self.prepare(0, params)
         folds = [FoldResult(status=FoldStatus.SKIPPED)] * len(self.plan.splits)
-        trial = evaluation.trial(folds, state=TrialState.TIMED_OUT)
+        trial = _trial(evaluation, folds, state=TrialState.TIMED_OUT)
         return self._closed(evaluation, trial)
 
     def _closed(self, evaluation: Evaluation, trial: Trial) -> Trial:
@@ -393,6 +343,15 @@ class CandidateEvaluator:
             scores = [self.plan.objective(fold.test_scores) for fold in folds]
             self._complete.append((np.array(scores), folds))
         return more
+
+
+def _trial(evaluation: Evaluation, folds: Sequence[FoldResult], **more: Any) -> Trial:
+    """Return a trial with some folds, whose score is unknown."""
+    return Trial(
+        *(evaluation.number, evaluation.params, folds, math.nan),
+        fidelity=evaluation.fidelity,
+        **more,
+    )
 
 
 def _with_origin(fold: FoldResult) -> BaseException:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import pickle
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import cloudpickle
 import numpy as np
@@ -23,10 +25,6 @@ from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
 
 # Each worker process imports this module. Modules that only some searches need are
 # imported with their aspects.
-if TYPE_CHECKING:
-    from skbayes.trial.aspect import FoldAspect
-    from skbayes.trial.backend import DataHandle
-
 
 # Scorers that only call methods of the whole estimator, such as `predict`.
 PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier()))}
@@ -246,7 +244,71 @@ def _result_of(found: Mapping[str, Any], error_score: Any) -> FoldResult:
     )
 
 
-def run_folds(handle: DataHandle, folds: Sequence[Fold]) -> list[FoldResult]:
+def check_hooks(kind: type, base: type) -> None:
+    """Raise TypeError for a public method that is no hook, and is never called."""
+
+    def methods(owner: type) -> dict[str, list[str]]:
+        functions = {n: getattr(f, "__func__", f) for n, f in vars(owner).items()}
+        return {
+            name: [*inspect.signature(function).parameters]
+            for name, function in functions.items()
+            if inspect.isfunction(function) and not name.startswith("_")
+        }
+
+    hooks = methods(base)
+    for name, parameters in methods(kind).items():
+        if parameters != hooks.get(name):
+            known = ", ".join(f"{n}({', '.join(hooks[n])})" for n in hooks)
+            raise TypeError(
+                f"{kind.__name__}.{name}({', '.join(parameters)}) is no hook of "
+                f"{base.__name__}. Its hooks are {known}; the names of other methods "
+                "begin with an underscore."
+            )
+
+
+class FoldAspect:
+    """Part of an aspect that is sent to the workers; all hooks have no effect.
+
+    One object serves all fits of a process, also in parallel threads. The state of a
+    fit is ``call.state[name]``, and ``call.fold.parts[name]`` is the return value of
+    `Aspect.for_fold`. The evaluator sets `name` to the name of the aspect.
+    """
+
+    name: str = ""
+    needs_estimator: bool = False
+    """Whether `measure` uses the fitted estimator."""
+    affects_errors: bool = True
+    """Whether it also applies to fits that are repeated for their errors."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_hooks(cls, FoldAspect)
+
+    def around(self, call: FoldCall) -> AbstractContextManager[Any]:
+        """Return a context of the fit and of scoring; it may change `call`."""
+        return contextlib.nullcontext()
+
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Return the result of a fit with measurements, such as in its extras."""
+        return result
+
+
+class Handle(Protocol):
+    """Handle of a job, which is sent to a worker with the folds."""
+
+    returns_errors: bool
+
+    def load(self) -> Job:
+        """Return the job."""
+
+    def room(self) -> AbstractContextManager[Any]:
+        """Return a context in which a fit may run."""
+
+    def stopped(self) -> bool:
+        """Return whether the search was stopped."""
+
+
+def run_folds(handle: Handle, folds: Sequence[Fold]) -> list[FoldResult]:
     """Fit and score folds of the job of `handle`, one after the other."""
     results = []
     for fold in folds:

@@ -11,10 +11,13 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from skbayes import compat
-from skbayes.trial.aspect import Aspect, is_given
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.options import is_given
 from skbayes.utils.late import load
 
 if TYPE_CHECKING:
+    from skbayes.trial.backend import Backend
+    from skbayes.trial.limits import FitLimits
     from skbayes.trial.plan import Plan
 
 
@@ -74,7 +77,7 @@ OPTIONS = (
         {"pruning": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")]},
     ),
     Option(
-        "skbayes.trial.aspects.limits:Limits",
+        "skbayes.options.limits.aspect:Limits",
         {"timeout": [POSITIVE, str, None], "trial_limits": [Mapping, None]},
     ),
     Option(
@@ -102,3 +105,13 @@ def requested(settings: Mapping[str, Any]) -> list[type[Aspect]]:
 def parameters() -> dict[str, list[Any]]:
     """Return the values that the parameters of the options accept, by name."""
     return {k: v for option in OPTIONS for k, v in option.parameters.items()}
+
+
+def killable(
+    backend: Backend, limits: FitLimits, environment: Mapping[str, str]
+) -> Backend:
+    """Return a backend whose fits run in processes that can be killed."""
+    kind: Callable[..., Backend] = load(
+        "skbayes.options.limits.backend:KillableBackend"
+    )
+    return kind(backend, limits, environment)

@@ -13,10 +13,9 @@ import numpy as np
 
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Configuration
-from skbayes.trial.aspect import is_given
 from skbayes.trial.fold import Job
 from skbayes.trial.limits import FitLimits
-from skbayes.trial.options import RefitChoice, refit_choice
+from skbayes.trial.options import RefitChoice, is_given, refit_choice
 from skbayes.trial.records import FoldResult, History, Trial
 from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
 

@@ -30,14 +30,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from skbayes.trial.aspect import Aspect
+from skbayes.trial.aspect import Aspect, Complete, Evaluation
 from skbayes.trial.fold import Results
 from skbayes.trial.learning_curves import with_chosen_rounds
 from skbayes.trial.records import FoldResult, TrialState
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
-    from skbayes.trial.evaluator import Evaluation
     from skbayes.trial.objectives import Objective
 
 
@@ -45,10 +44,6 @@ if TYPE_CHECKING:
 MIN_TRIALS = 3
 # Share of the complete trials from which the variance is estimated.
 BEST_SHARE = 0.25
-
-
-# Scores of complete trials by split, and their folds.
-Complete = Sequence[tuple["FloatArray", Sequence[FoldResult]]]
 
 
 def first_scores(

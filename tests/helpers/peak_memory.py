@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.fold import FoldCall
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect, FoldCall
 from skbayes.trial.records import FoldResult, History
 
 _TRACING = threading.Lock()

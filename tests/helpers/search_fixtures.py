@@ -5,10 +5,10 @@ from fake_clock import CLOCK
 from sklearn.svm import SVC
 
 from skbayes.loop import scheduler as scheduling
+from skbayes.options.limits import aspect as limits
 from skbayes.search import base, running
 from skbayes.trial import backend, fold
 from skbayes.trial import evaluator as evaluation
-from skbayes.trial.aspects import limits
 
 
 @pytest.fixture

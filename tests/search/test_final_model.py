@@ -39,7 +39,6 @@ from skbayes.search import (
     WeightedEnsembleRegressor,
     final_model,
 )
-from skbayes.options.shared_steps import aspect as shared_steps
 from skbayes.trial.aspects import predictions
 
 X, y = load_breast_cancer(return_X_y=True)

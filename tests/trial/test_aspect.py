@@ -17,8 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
 from skbayes.trial import option_table
-from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.fold import run_folds
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect, run_folds
 from skbayes.trial.option_table import OPTIONS, Option
 from skbayes.trial.pruning import Pruning
 from skbayes.trial.records import FoldResult, History, Trial

@@ -16,6 +16,7 @@ from sklearn.metrics import get_scorer
 from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel
 
+from skbayes.options.limits.backend import KillableBackend
 from skbayes.trial import backend as backends
 from skbayes.trial.backend import (
     Backend,
@@ -25,7 +26,6 @@ from skbayes.trial.backend import (
     ThreadBackend,
 )
 from skbayes.trial.fold import Fold, Job, run_folds
-from skbayes.trial.killable import KillableBackend
 from skbayes.trial.limits import FitLimits
 from skbayes.trial.records import FoldResult
 

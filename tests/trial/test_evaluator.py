@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel
 
-from skbayes.trial.aspects.limits import Limits
+from skbayes.options.limits.aspect import Limits
 from skbayes.trial.backend import Backend, ThreadBackend
 from skbayes.trial.evaluator import (
     CandidateEvaluator,

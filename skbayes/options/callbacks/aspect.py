@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skbayes.options.callbacks.tasks import EvaluationTask, TaskTree
-from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.fold import FoldCall, Results
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect, FoldCall, Results
 from skbayes.trial.records import FoldResult, Trial
 
 if TYPE_CHECKING:
-    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.aspect import Evaluation
 
 
 class _FoldCallbacks(FoldAspect):

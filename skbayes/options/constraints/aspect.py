@@ -17,14 +17,15 @@ from skbayes.options.constraints.bounds import (
     parse_constraints,
     rule_and_bounds,
 )
-from skbayes.trial.aspect import Aspect, FoldAspect, is_given
-from skbayes.trial.fold import FoldCall, Results
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect, FoldCall, Results
 from skbayes.trial.measure import COSTS, check_metrics_suit
+from skbayes.trial.options import is_given
 from skbayes.trial.pruning import first_scores
 from skbayes.trial.records import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
-    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.aspect import Evaluation
     from skbayes.trial.objectives import Objective
     from skbayes.trial.plan import Plan
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.fold import FoldCall
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect, FoldCall
 from skbayes.trial.measure import Measure, measured, needs_fit
 from skbayes.trial.records import FoldResult
 

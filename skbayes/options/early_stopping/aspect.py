@@ -14,8 +14,8 @@ from skbayes.options.early_stopping.lookup import (
     take_rounds_out,
 )
 from skbayes.options.early_stopping.watched_fit import WatchedFit
-from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.fold import FoldCall, Results, wrapped_fit
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect, FoldCall, Results, wrapped_fit
 from skbayes.trial.learning_curves import (
     choose_rounds,
     guiding_curves,
@@ -25,7 +25,7 @@ from skbayes.trial.learning_curves import (
 from skbayes.trial.records import FoldResult, History, Trial
 
 if TYPE_CHECKING:
-    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.aspect import Evaluation
     from skbayes.trial.objectives import Objective
     from skbayes.trial.plan import Plan
 

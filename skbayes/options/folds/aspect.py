@@ -11,13 +11,13 @@ import cloudpickle
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.fold import FoldCall
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect, FoldCall
 from skbayes.trial.options import oof_method, returns_all, several_outputs
 from skbayes.trial.records import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
-    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.aspect import Evaluation
     from skbayes.trial.objectives import Objective
     from skbayes.trial.plan import Plan
 

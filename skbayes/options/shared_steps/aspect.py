@@ -23,8 +23,8 @@ import numpy as np
 
 from skbayes.options.shared_steps.steps import Step, leading_steps
 from skbayes.trial import temporary_files
-from skbayes.trial.aspect import Aspect, FoldAspect
-from skbayes.trial.fold import FoldCall, wrapped_fit
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect, FoldCall, wrapped_fit
 from skbayes.trial.records import FoldResult
 from skbayes.trial.shared_store import PrefixStore
 

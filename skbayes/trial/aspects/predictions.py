@@ -13,7 +13,7 @@ from skbayes.trial.records import FoldResult, Trial, TrialState
 from skbayes.trial.responses import Response, measured_response
 
 if TYPE_CHECKING:
-    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.aspect import Evaluation
     from skbayes.trial.plan import Plan
 
 # Maximum number of trials whose predictions are kept, and their size in bytes.

@@ -51,7 +51,8 @@ from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV
 from skbayes.options.shared_steps import aspect as shared_steps
 from skbayes.trial import option_table
 from skbayes.trial import shared_store as prefix_store
-from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import FoldAspect
 from skbayes.trial.shared_store import PrefixStore
 
 SPACE = {"clf__var_smoothing": (1e-9, 1e-1, "log-uniform")}

@@ -11,7 +11,7 @@ from skbayes.trial.limits import FitLimits, SearchTimeout
 from skbayes.trial.records import FoldStatus, TrialState
 
 if TYPE_CHECKING:
-    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.aspect import Evaluation
     from skbayes.trial.plan import Plan
 
 

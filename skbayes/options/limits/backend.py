@@ -22,8 +22,8 @@ from multiprocessing.spawn import get_executable
 import cloudpickle
 from sklearn.utils.parallel import Parallel
 
+from skbayes.options.limits.fit_process import PROGRAM, FitRequest, Settings
 from skbayes.trial.backend import Backend, ProcessBackend
-from skbayes.trial.fit_process import PROGRAM, FitRequest, Settings
 from skbayes.trial.fold import Fold, raised_result
 from skbayes.trial.limits import AbortReason, FitLimits
 from skbayes.trial.options import memory_text

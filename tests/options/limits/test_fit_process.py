@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import cloudpickle
 import pytest
 
-from skbayes.trial import fit_process
-from skbayes.trial.fit_process import FitRequest, Settings, answer
+from skbayes.options.limits import fit_process
+from skbayes.options.limits.fit_process import FitRequest, Settings, answer
 from skbayes.trial.records import FoldResult
 
 EVENTS = []

@@ -37,7 +37,7 @@ from skbayes.utils.process_tree import continue_guarded
 number, parent, search = map(int, sys.argv[2:])
 continue_guarded(parent, search, number)
 from multiprocessing.connection import Connection
-from skbayes.trial.fit_process import serve
+from skbayes.options.limits.fit_process import serve
 serve(Connection(number))
 """
 

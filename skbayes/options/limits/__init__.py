@@ -1,0 +1,1 @@
+"""Limits of the time and memory of fits: `timeout` and `trial_limits`."""
