@@ -52,9 +52,15 @@ class FitBackend(Protocol):
     refit.
     """
 
-    n_workers: int
     reserved: float
-    aborts: bool
+
+    @property
+    def n_workers(self) -> int:
+        """Number of fits that run at the same time."""
+
+    @property
+    def aborts(self) -> bool:
+        """Whether running fits are aborted at a limit."""
 
     @property
     def end(self) -> float | None:
