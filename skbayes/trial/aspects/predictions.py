@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.aspect import Aspect
 from skbayes.trial.fast_metrics import Target
-from skbayes.trial.fold import FoldCall
+from skbayes.trial.fold import FoldAspect, FoldCall
 from skbayes.trial.records import FoldResult, Trial, TrialState
 from skbayes.trial.responses import Response, measured_response
 
