@@ -58,9 +58,12 @@ SEPARATE = ("multi_stage", "hypertune", "text", "tradeoff", "pareto", "options")
 READERS = ("inspection", "tracking", "integration", "benchmark")
 DERIVED = {"text": "multi_stage"}
 
-# Tables of the modules that the core imports late. They, and packages that hand out
-# names of other folders, may import these for types.
-TABLES = ("skbayes.search.outside", "skbayes.trial.option_table")
+# Tables of the modules that the core imports late, and the types of attributes. They,
+# and packages that hand out names of other folders, may import these for types.
+TABLES = (
+    *("skbayes.search.outside", "skbayes.trial.option_table"),
+    "skbayes.search.parameters",
+)
 
 BLANK = "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

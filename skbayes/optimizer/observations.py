@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from skbayes.optimizer.checks import (
     check_positive,
     check_scores,
 )
-from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel
 from skbayes.space.candidates import Candidates, Configuration
 from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.space import Params, Space
 from skbayes.surrogates.registry import make_surrogate
 from skbayes.utils.blas import one_blas_thread
+from skbayes.utils.late import load
 from skbayes.utils.ranking import (
     best_first,
     is_nondominated,
@@ -31,6 +31,9 @@ from skbayes.utils.ranking import (
     total_violation,
 )
 from skbayes.utils.texts import html_table
+
+if TYPE_CHECKING:
+    from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel
 
 # Difference between the seeds of the constraints' models and of the scores' models.
 SEED_OFFSET = 1000
@@ -117,13 +120,13 @@ class ObservedTrials:
     @cached_property
     def _cost_model(self) -> CostModel:
         n_options = self.space.n_options
-        return CostModel(
-            n_options, self._costs, CostModel(n_options, self._earlier_costs)
-        )
+        kind: type[CostModel] = load("skbayes.optimizer.costs:CostModel")
+        return kind(n_options, self._costs, kind(n_options, self._earlier_costs))
 
     @cached_property
     def _aborted_trials(self) -> AbortedTrials:
-        return AbortedTrials(self.space.n_options, self._ends)
+        kind: type[AbortedTrials] = load("skbayes.optimizer.costs:AbortedTrials")
+        return kind(self.space.n_options, self._ends)
 
     def tell(
         self,

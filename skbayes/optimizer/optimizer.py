@@ -13,7 +13,7 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.observations import Observations
 from skbayes.acquisition.terms import LogTerm, prior_terms
 from skbayes.optimizer.checks import check_direction
-from skbayes.optimizer.costs import LimitTerms
 from skbayes.optimizer.initial_design import (
     check_initial_points,
     check_n_initial_points,
@@ -41,6 +40,9 @@ from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.late import load
 from skbayes.utils.pickled_version import PickledVersion
 
+if TYPE_CHECKING:
+    from skbayes.optimizer.costs import LimitTerms
+
 Params = dict[str, Any]
 
 #: Acquisition functions by their names in the API.
@@ -53,10 +55,11 @@ ACQUISITIONS = {
 }
 
 # Parts that are imported when they are needed: for expected influence, with several
-# objectives, and with constraints on outcomes.
+# objectives, with constraints on outcomes, and with costs or limits of trials.
 ON_GRAPH = "skbayes.acquisition.influence:InfluenceProposer"
 OF_FRONT = "skbayes.pareto.acquisition:ParetoProposer"
 CONSTRAINED = "skbayes.acquisition.feasibility:fit_constrained"
+LIMITED = "skbayes.optimizer.costs:LimitTerms"
 
 
 class Optimizer(ObservedTrials, PickledVersion):
@@ -381,7 +384,8 @@ class Optimizer(ObservedTrials, PickledVersion):
             return None
         limit = min(limits, default=None)
         models = self._cost_model, self._aborted_trials
-        return LimitTerms(*models, limit, self.cost_budget)
+        terms: LimitTerms = load(LIMITED)(*models, limit, self.cost_budget)
+        return terms
 
     def _next(self, max_cost: float | None) -> tuple[Configuration, float | None]:
         """Return the next configuration and its expected improvement.

@@ -7,14 +7,14 @@ from skbayes.utils.late import attributes_of
 if TYPE_CHECKING:
     from skbayes.hypertune.search import HyperTuneSearchCV
     from skbayes.multi_stage.search import MultiStageSearchCV
-    from skbayes.pareto.search import ParetoSearchCV
-    from skbayes.search.base import BaseBayesSearchCV
-    from skbayes.search.bayes import BayesSearchCV
-    from skbayes.search.combination import EnsembleResult
-    from skbayes.search.ensemble import (
+    from skbayes.options.ensembles.combination import EnsembleResult
+    from skbayes.options.ensembles.estimators import (
         WeightedEnsembleClassifier,
         WeightedEnsembleRegressor,
     )
+    from skbayes.pareto.search import ParetoSearchCV
+    from skbayes.search.base import BaseBayesSearchCV
+    from skbayes.search.bayes import BayesSearchCV
     from skbayes.text.search import TextRepresentationSearchCV
     from skbayes.tradeoff.search import TradeoffSearchCV
 
@@ -38,13 +38,13 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
         {
             "BaseBayesSearchCV": "skbayes.search.base",
             "BayesSearchCV": "skbayes.search.bayes",
-            "EnsembleResult": "skbayes.search.combination",
+            "EnsembleResult": "skbayes.options.ensembles.combination",
             "HyperTuneSearchCV": "skbayes.hypertune.search",
             "MultiStageSearchCV": "skbayes.multi_stage.search",
             "ParetoSearchCV": "skbayes.pareto.search",
             "TextRepresentationSearchCV": "skbayes.text.search",
             "TradeoffSearchCV": "skbayes.tradeoff.search",
-            "WeightedEnsembleClassifier": "skbayes.search.ensemble",
-            "WeightedEnsembleRegressor": "skbayes.search.ensemble",
+            "WeightedEnsembleClassifier": "skbayes.options.ensembles.estimators",
+            "WeightedEnsembleRegressor": "skbayes.options.ensembles.estimators",
         },
     )

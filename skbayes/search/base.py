@@ -20,12 +20,6 @@ from skbayes.search import _validation as validate
 from skbayes.search import choice, outside
 from skbayes.search._configurations import check_configurations
 from skbayes.search.display import ResultDisplay
-from skbayes.search.final_model import (
-    check_final_model,
-    cv_of,
-    select_ensemble,
-    unfitted_ensemble,
-)
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import (
     draw_seed,
@@ -422,7 +416,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         validate.check_splits(plan, splits)
         plan = replace(plan, job=replace(plan.job, splits=splits))
         if plan.refit.rule == "ensemble":
-            check_final_model(plan, models)
+            outside.check_final_model(plan, models)
         return plan
 
     def _first_optimizer(self, plan: Plan, history: History) -> Any:
@@ -506,12 +500,12 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         if plan.refit.rule == "ensemble":
             ranked = self._ranked(found["trials_"])
             if not choice.is_unfinished(ranked):
-                result, members = select_ensemble(plan, ranked, found)
+                result, members = outside.select_ensemble(plan, ranked, found)
                 self._set({"ensemble_": result})
         if members:
             table = found["cv_results_"]["params"]
             models = [self._unfitted(plan, table[row]) for row in members]
-            model = unfitted_ensemble(plan, models)
+            model = outside.unfitted_ensemble(plan, models)
         X, y, fit_params = plan.X, plan.y, plan.fit_params
         rows = self._refit_rows(plan, found)
         if rows is not None:
@@ -523,7 +517,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             model.fit(X, *([] if y is None else [y]), **fit_params)
             self.refit_time_ = time.time() - begin
         if members:
-            model.set_params(cv=cv_of(plan))  # without the rows of the splits
+            model.set_params(cv=outside.cv_of(plan))  # without the rows of the splits
         self.best_estimator_ = self._refitted(plan, model)
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_

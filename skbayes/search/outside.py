@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from skbayes.utils.late import load
 
 if TYPE_CHECKING:
     from skbayes.defaults.catalog import DataFacts
+    from skbayes.options.ensembles.combination import EnsembleResult
     from skbayes.options.journal.journal import Journal
     from skbayes.search.parameters import SearchParameters
     from skbayes.space import OptimumPrior, Space
@@ -117,6 +118,31 @@ def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
     return attributes
 
 
+def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
+    """Raise ValueError if the trials cannot be members of an ensemble."""
+    load("skbayes.options.ensembles.final_model:check_final_model")(plan, models)
+
+
+def select_ensemble(
+    plan: Plan, ranked: History, found: Mapping[str, Any]
+) -> tuple[EnsembleResult, list[int]]:
+    """Select an ensemble; return it and the rows of its members, if any."""
+    selected: tuple[EnsembleResult, list[int]] = load(
+        "skbayes.options.ensembles.final_model:select_ensemble"
+    )(plan, ranked, found)
+    return selected
+
+
+def unfitted_ensemble(plan: Plan, models: list[Any]) -> Any:
+    """Return an ensemble whose members are fits of the splits, in their order."""
+    return load("skbayes.options.ensembles.final_model:unfitted_ensemble")(plan, models)
+
+
+def cv_of(plan: Plan) -> Any:
+    """Return a value of `cv` with which a clone of the ensemble can be fitted."""
+    return load("skbayes.options.ensembles.final_model:cv_of")(plan)
+
+
 def journal_of(
     search: SearchParameters, plan: Plan, params: Mapping[str, Any], n_points: int
 ) -> Journal:
@@ -200,3 +226,8 @@ def advice(search: Any) -> list[str]:
     """Return suggestions for the next search."""
     sentences: list[str] = load("skbayes.inspection.advice:advice")(search)
     return sentences
+
+
+def results_frame(cv_results: Mapping[str, Any], library: str, **kwargs: Any) -> Any:
+    """Return results as a data frame with one row per trial."""
+    return load("skbayes.results.frame:results_frame")(cv_results, library, **kwargs)

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.results.frame import FrameAttribute
+from skbayes.results.frame_attribute import FrameAttribute
 from skbayes.space import Space
 from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
@@ -33,7 +33,7 @@ from skbayes.utils.did_you_mean import NameHints, name_elsewhere
 from skbayes.utils.pickled_version import PickledVersion
 
 if TYPE_CHECKING:
-    from skbayes.search.combination import EnsembleResult
+    from skbayes.options.ensembles.combination import EnsembleResult
 
 # -- types ----------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skbayes.search.final_model import MAX_MEMBERS
+from skbayes.trial.options import MAX_MEMBERS
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial
 

@@ -108,7 +108,7 @@ def fast_metric(name: str | None, method: str, target: Target) -> Metric | None:
 
     It equals the metric of scikit-learn with this name, except for rounding errors.
     Classes are numbers from 0, and all of them are present. The outputs have the form
-    of a :class:`~skbayes.trial.responses.Response`.
+    of a :class:`~skbayes.options.ensembles.responses.Response`.
     """
     if target.n_outputs:
         return None

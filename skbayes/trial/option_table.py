@@ -69,7 +69,7 @@ OPTIONS = (
         {"return_folds": ["boolean", str, list, tuple]},
     ),
     Option(
-        "skbayes.trial.aspects.predictions:Predictions",
+        "skbayes.options.ensembles.aspect:Predictions",
         feature=lambda plan: plan.refit.rule == "ensemble",
     ),
     Option(

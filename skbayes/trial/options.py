@@ -12,6 +12,9 @@ from skbayes.space.dimensions import is_number
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.process_tree import require_psutil
 
+# Maximum number of members of an ensemble.
+MAX_MEMBERS = 10
+
 _UNITS = {
     "B": 1,
     **{f"{name}B": 1000**k for k, name in enumerate("kMGT", 1)},

@@ -43,7 +43,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skbayes import BayesSearchCV, MultiStageSearchCV
-from skbayes.search import final_model
+from skbayes.options.ensembles import final_model
 
 N_ROWS = 36
 MAX_SIZE = 9000  # of the fits of a model in bytes

@@ -32,8 +32,8 @@ from sklearn.svm import LinearSVC
 
 import skbayes.text.counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
+from skbayes.options.ensembles import final_model
 from skbayes.options.shared_steps import aspect as shared_steps
-from skbayes.search import final_model
 from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
 from skbayes.text import search as text_search

@@ -21,8 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.trial.fast_metrics import Target
-from skbayes.trial.responses import (
+from skbayes.options.ensembles.responses import (
     Array,
     check_averaging,
     decide,
@@ -30,6 +29,7 @@ from skbayes.trial.responses import (
     method_of,
     outputs_of,
 )
+from skbayes.trial.fast_metrics import Target
 from skbayes.utils.autologging import without_autologging
 
 

@@ -15,27 +15,33 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from skbayes import compat
-from skbayes.search.combination import EnsembleResult, FoldScorer, Members, select
-from skbayes.search.ensemble import (
+from skbayes.options.ensembles.aspect import N_KEPT, KeptPredictions
+from skbayes.options.ensembles.combination import (
+    EnsembleResult,
+    FoldScorer,
+    Members,
+    select,
+)
+from skbayes.options.ensembles.estimators import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
 )
-from skbayes.trial.aspects.predictions import N_KEPT, KeptPredictions
-from skbayes.trial.fast_metrics import name_of_metric
-from skbayes.trial.measure import COSTS
-from skbayes.trial.plan import Plan
-from skbayes.trial.records import History, Trial, TrialState
-from skbayes.trial.responses import (
+from skbayes.options.ensembles.responses import (
     Array,
     Response,
     check_averaging,
     mean_outputs,
 )
+from skbayes.trial.fast_metrics import name_of_metric
+from skbayes.trial.measure import COSTS
+from skbayes.trial.options import MAX_MEMBERS
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import warn_or_log
 
-# Maximum number of members, and of the size and the time for predictions of all members
-# as multiples of those of the best configuration alone.
-MAX_MEMBERS, MAX_SIZE, MAX_TIME = 10, 10.0, 5.0
+# Maximum size, and time for predictions, of all members, as multiples of those of the
+# best configuration alone.
+MAX_SIZE, MAX_TIME = 10.0, 5.0
 
 # Ensembles of at most so many bytes, and of so many seconds for the predictions of a
 # test set, satisfy the limits. Ten times the size of a linear model would forbid all

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from skbayes.options.ensembles.responses import Response, measured_response
 from skbayes.trial.aspect import Aspect
 from skbayes.trial.fast_metrics import Target
 from skbayes.trial.fold import FoldAspect, FoldCall
 from skbayes.trial.records import FoldResult, Trial, TrialState
-from skbayes.trial.responses import Response, measured_response
 
 if TYPE_CHECKING:
     from skbayes.trial.aspect import Evaluation

@@ -12,11 +12,11 @@ from sklearn import config_context
 from sklearn.base import is_classifier
 
 from skbayes import compat
+from skbayes.options.ensembles.responses import Array, methods_of
 from skbayes.trial.fast_metrics import Target, fast_metric
 from skbayes.trial.fold import PREDICTING
 from skbayes.trial.outputs import StagedClassifier, StagedEstimator, StagedRegressor
 from skbayes.trial.plan import Plan
-from skbayes.trial.responses import Array, methods_of
 
 Members = list[int]  # numbers of trials, with repetition
 

@@ -33,13 +33,13 @@ from skbayes import (
     MultiStageSearchCV,
     TradeoffSearchCV,
 )
+from skbayes.options.ensembles import aspect as predictions
 from skbayes.options.shared_steps import aspect as shared_steps
 from skbayes.search import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
     final_model,
 )
-from skbayes.trial.aspects import predictions
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[::3], y[::3]

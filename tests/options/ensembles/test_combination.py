@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skbayes import BayesSearchCV
-from skbayes.search.combination import FoldScorer, select
+from skbayes.options.ensembles.combination import FoldScorer, select
 
 TARGET = np.random.default_rng(0).normal(size=60)
 

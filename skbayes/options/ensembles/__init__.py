@@ -1,0 +1,1 @@
+"""Ensembles of the trials of a search: `refit="ensemble"`."""
