@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
 
 from skbayes.utils.late import load
 
