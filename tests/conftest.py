@@ -117,3 +117,30 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 # After the environment is set, because it imports NumPy.
 from search_fixtures import fake_clock, fits_here, no_trials, svc_fits  # noqa: E402, F401
+
+# Name of an option that is removed, and its parameters, which must be off: see
+# benchmarks/attacks/without_option.py.
+REMOVED, *OFF = os.environ.get("SKBAYES_WITHOUT", "").split(",")
+
+
+def _needs_removed(text):
+    """Return whether the text of an error names the option that is removed."""
+    signs = [f"No module named 'skbayes.options.{REMOVED}"]
+    signs += [f"'{name}' parameter of" for name in OFF]
+    return bool(REMOVED) and any(sign in text for sign in signs)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
+    if report.failed and _needs_removed(report.longreprtext):
+        report.outcome = "skipped"
+        report.longrepr = str(item.path), 0, f"it needs the option {REMOVED}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    report = (yield).get_result()
+    if report.failed and _needs_removed(report.longreprtext):
+        report.outcome = "skipped"
+        report.longrepr = str(collector.path), 0, f"it needs the option {REMOVED}"

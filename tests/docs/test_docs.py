@@ -98,7 +98,6 @@ MEMBERS = {
 
 # Packages that users do not import from.
 WITHOUT_PUBLIC_NAMES = {
-    "skbayes.trial.aspects",
     *("skbayes.hypertune", "skbayes.multi_stage", "skbayes.pareto", "skbayes.tradeoff"),
     "skbayes.utils",
     "skbayes.surrogates.gp",

@@ -3,7 +3,6 @@
 import math
 import sys
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,7 +62,7 @@ def evaluator(estimator, catch_errors=False, settings=None, limit=None, **option
 
 def trial_of(plan, number, params):
     evaluation = plan.prepare(number, params)
-    return plan.conclude(evaluation, evaluation(Parallel()))
+    return plan.conclude(evaluation, plan.run(evaluation, Parallel()))
 
 
 def test_scores_are_those_of_cross_val_score():
@@ -129,10 +128,11 @@ def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run
     job = Job(None, X, y, [()] * 5)
     plan = Plan(job, None, limits=FitLimits(limit))
     limits, backend = Limits(plan), Workers(n_workers, seconds)
-    parts = {"plan": plan, "backend": backend, "aspects": [limits], "n_planned": 1}
-    evaluation = Evaluation(SimpleNamespace(**parts), 0, {}, groups=[[0, 1, 2, 3, 4]])
+    runner = CandidateEvaluator(plan, backend)
+    runner.aspects = [limits]
+    evaluation = Evaluation(backend, 0, {}, groups=[[0, 1, 2, 3, 4]])
     limits.begin(evaluation)
-    trial = evaluation(None)
+    trial = runner.run(evaluation, None)
     assert trial.fitted.sum() == n_run
     assert trial.state == ("timed_out" if n_run < 5 else "complete")
 
@@ -140,7 +140,7 @@ def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run
 def test_a_limit_keeps_later_folds_from_being_begun():
     plan = evaluator(SVC(), limit=1e-9)
     evaluation = plan.prepare(0, {"C": 0.3})
-    trial = evaluation(Parallel())
+    trial = plan.run(evaluation, Parallel())
     first = trial.folds[0]
     assert first.kept["seconds"] >= first.fit_time + first.score_time
     trial = plan.conclude(evaluation, trial)
@@ -185,7 +185,9 @@ def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
     evaluation = plan.prepare(0, {"C": 1e-9, "kernel": "linear"})
     for number in range(1, 5):
         plan.observe(complete(number, [0.99, 0.97, 0.99]))
-    assert plan.conclude(evaluation, evaluation(Parallel())).state == "complete"
+    assert (
+        plan.conclude(evaluation, plan.run(evaluation, Parallel())).state == "complete"
+    )
     # Failed folds are not compared.
     failed = evaluator(Sometimes(bad="fit"), settings={"pruning": 0.01})
     for number in range(4):
