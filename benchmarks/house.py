@@ -39,12 +39,12 @@ PACKAGE = "skbayes"
 MAX_LINES = 500
 
 # Maximum numbers of code lines of the package, and of lines of other folders.
-BUDGETS = {"skbayes": 29400, "tests": 42500, "benchmarks": 8800}
+BUDGETS = {"skbayes": 27500, "tests": 39900, "benchmarks": 8900}
 
 # Module of the core that users import first, and the maximum numbers of code lines and
 # of modules that this imports.
 FIRST = "skbayes.search.bayes"
-CLOSURE = {"lines": 11000, "modules": 70}
+CLOSURE = {"lines": 11000, "modules": 78}
 
 # Folders of the core: each imports only from those before it. The first two may import
 # from each other.

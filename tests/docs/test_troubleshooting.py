@@ -59,9 +59,6 @@ BayesSearchCV(SVC(), {"C": (0.1, 10.0, "loguniform")}).fit(X, y)
     ValueError: Parameter 'C': Real: prior must be 'uniform' or 'log-uniform', got
     'loguniform'.
 
-BayesSearchCV(SVC(), {"C": {"min": 0.1, "max": 10.0}}).fit(X, y)
-    TypeError: Parameter 'C': got the dict {'min': 0.1, 'max': 10.0}; a range is
-    written as a tuple: (0.1, 10.0), or (0.1, 10.0, 'log-uniform').
 
 BayesSearchCV(SVC(), {"C": (0.1, 10.0, "uniform", "C")}).fit(X, y)
     ValueError: Parameter 'C': a range has no fourth item, got 'C'; write (low,

@@ -367,7 +367,8 @@ class Planner(Fake):
         return 4.0 if configuration.params["x"] < 100 else self.short
 
     def start(self, number, task, alone=False):
-        self.seconds = {number: 4.0 if task[1]["x"] < 100 else self.short}
+        _, params = task.args[0]
+        self.seconds = {number: 4.0 if params["x"] < 100 else self.short}
         super().start(number, task, alone)
 
 

@@ -53,6 +53,7 @@ class KillableBackend(Backend):
     ) -> None:
         super().__init__(threads.job, n_workers=threads.n_workers)
         self._threads, self._limits = threads, limits
+        threads.batch_seconds = 0.0  # limits are checked between all of its fits
         self._environment = environment
         self._pool = ThreadPoolExecutor(self.n_workers)
         self._stopped = threading.Event()
