@@ -153,6 +153,11 @@ def journal_of(
     return journal
 
 
+def check_recorded_scores(plan: Plan, journal: Journal) -> None:
+    """Check that the trials of a journal have the metric that guides the search."""
+    load("skbayes.options.journal.opening:check_recorded_scores")(plan, journal)
+
+
 def temporary_store(place: str | None, limit: float) -> AbstractContextManager[Any]:
     """Return a store of results that trials share, which is removed at the end."""
     store: AbstractContextManager[Any] = load(

@@ -27,9 +27,9 @@ from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
 from skbayes.trial.option_table import COUNT
 from skbayes.trial.option_table import parameters as option_parameters
-from skbayes.trial.options import is_given
 from skbayes.trial.records import History
 from skbayes.utils.did_you_mean import NameHints, name_elsewhere
+from skbayes.utils.optional import is_given
 from skbayes.utils.pickled_version import PickledVersion
 
 if TYPE_CHECKING:

@@ -112,6 +112,7 @@ class RunningSearch:
                 plan = dataclasses.replace(plan, seed=file.seed, job=job)
                 if file.seed != drawn:
                     optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
+                outside.check_recorded_scores(plan, file)
             n_rungs = len(plan.ladder.rungs)
             plan = with_subsets(plan, journal.stages, search._subset_parameter)
             if len(plan.ladder.rungs) < n_rungs:

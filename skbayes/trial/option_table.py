@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from skbayes import compat
 from skbayes.trial.aspect import Aspect
-from skbayes.trial.options import is_given
 from skbayes.utils.late import load
+from skbayes.utils.optional import is_given
 
 if TYPE_CHECKING:
     from skbayes.trial.backend import Backend

@@ -194,8 +194,3 @@ def _requests(return_folds: Any) -> list[str]:
                 f"'predict_proba', got {name!r}."
             )
     return list(asked)
-
-
-def is_given(value: Any) -> bool:
-    """Return whether the value of a parameter is neither None nor False."""
-    return value is not None and value is not False

@@ -15,9 +15,10 @@ from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Configuration
 from skbayes.trial.fold import Job
 from skbayes.trial.limits import FitLimits
-from skbayes.trial.options import RefitChoice, is_given, refit_choice
+from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.records import FoldResult, History, Trial
 from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
+from skbayes.utils.optional import is_given
 
 # Purpose of a stage: one of given stages, or a rung of a search with a time limit, on
 # which a configuration is timed, many are tried, or the best ones are compared.
@@ -417,12 +418,6 @@ class Plan:
     def n_samples(self) -> int:
         """Number of rows of the data."""
         return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
-
-    @cached_property
-    def test_sizes(self) -> list[int]:
-        """Number of rows of each split's test set."""
-        rows = np.arange(self.n_samples)
-        return [len(rows[test]) for _, test in self.splits]
 
     def train_fraction(self, sample: Sample) -> float:
         """Return the fraction of the training rows that a trial uses."""

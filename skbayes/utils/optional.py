@@ -64,3 +64,8 @@ def warn_or_log(message: str) -> None:
 
 def _package_of(frame: types.FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def is_given(value: Any) -> bool:
+    """Return whether the value of a parameter is neither None nor False."""
+    return value is not None and value is not False

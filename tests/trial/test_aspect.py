@@ -169,7 +169,7 @@ def test_workers_do_not_import_the_search():
     loaded = done.stdout.decode().split()
     assert "skbayes.trial.fold" in loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("skbayes.")}
-    assert rooms == {"compat", "trial", "utils"}
+    assert rooms == {"compat", "options", "trial", "utils"}
     assert "skbayes.trial.evaluator" not in loaded
 
 

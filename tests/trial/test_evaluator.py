@@ -51,7 +51,8 @@ class Score:
 
 
 def evaluator(estimator, catch_errors=False, settings=None, limit=None, **options):
-    more = {"settings": settings or {}, "tasks": NoTasks()}
+    settings = {"trial_limits": limit and {"time": limit}, **(settings or {})}
+    more = {"settings": settings, "tasks": NoTasks()}
     fits = {"scorer": get_scorer("accuracy"), "error_score": np.nan, "verbose": 0}
     fits |= {"return_train_score": False, **options}
     job = Job(estimator, X, y, SPLITS, {"fit_params": {}, "score_params": {}, **fits})
@@ -126,7 +127,7 @@ class Workers:
 )
 def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run):
     job = Job(None, X, y, [()] * 5)
-    plan = Plan(job, None, limits=FitLimits(limit))
+    plan = Plan(job, Score(), limits=FitLimits(limit))
     limits, backend = Limits(plan), Workers(n_workers, seconds)
     runner = CandidateEvaluator(plan, backend)
     runner.aspects = [limits]

@@ -20,9 +20,9 @@ from skbayes.options.constraints.bounds import (
 from skbayes.trial.aspect import Aspect
 from skbayes.trial.fold import FoldAspect, FoldCall, Results
 from skbayes.trial.measure import COSTS, check_metrics_suit
-from skbayes.trial.options import is_given
 from skbayes.trial.pruning import first_scores
 from skbayes.trial.records import FoldResult, History, Trial, TrialState
+from skbayes.utils.optional import is_given
 
 if TYPE_CHECKING:
     from skbayes.trial.aspect import Evaluation

@@ -34,11 +34,11 @@ from skbayes import (
     TradeoffSearchCV,
 )
 from skbayes.options.ensembles import aspect as predictions
+from skbayes.options.ensembles import final_model
 from skbayes.options.shared_steps import aspect as shared_steps
 from skbayes.search import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
-    final_model,
 )
 
 X, y = load_breast_cancer(return_X_y=True)

@@ -21,7 +21,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes.options.folds.out_of_fold import check_partition, out_of_fold
+from skbayes.options.folds.out_of_fold import out_of_fold
+from skbayes.search._validation import check_partition
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": [1e-3, 1.0, 1e-2]}
