@@ -208,12 +208,6 @@ TABLES: dict[str, Callable[[dict], Table]] = {
         digits=0,
         by="observations",
     ),
-    "waste/steps": partial(
-        _tasks,
-        caption="Processor time of 30 trials relative to the least possible time.",
-        digits=2,
-        by="pipeline",
-    ),
     "scale/clock/table": partial(
         _tasks,
         caption="Percentage of the time in which the workers are busy, in simulated "
