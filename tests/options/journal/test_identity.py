@@ -359,7 +359,7 @@ def texts_of_everything():
 
 def test_texts_are_the_same_in_another_process():
     # Last, so that an installed package precedes the one of the repository.
-    paths = [*sys.path, str(Path(__file__).parents[2])]
+    paths = [*sys.path, str(Path(__file__).parents[3])]
     program = f"""
 import sys
 sys.path[:] = {paths!r}
