@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+from chromium import BINARY, Browser
+
 #: The page of the first result, by query.
 FIRST = {
     "timeout": "budgets",
@@ -69,9 +71,6 @@ _RESULT = "Search._performSearch(...Search._parseQuery({})).at(-1)"
 
 def results_of(folder: Path) -> dict[str, str]:
     """Return the page of the first result, or the names in the reference, by query."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
-    from chromium import BINARY, Browser
-
     if BINARY is None:
         print("check_search: Chromium is not installed; nothing is checked")
         return FIRST | SHOWN

@@ -46,6 +46,7 @@ def test_memory_that_children_share_counts_once_unless_details_are_denied(
         family = psutil.Process(guard.pid).children(recursive=True)
         for process in [guard, *family]:
             process.kill()
+        psutil.wait_procs(family, timeout=10)
     assert memory.exceeds(1) is None
 
 
