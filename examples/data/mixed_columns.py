@@ -60,7 +60,8 @@ space = {
     "model__learning_rate": (0.05, 1.0, "log-uniform"),
 }
 pipeline = Pipeline([("columns", encode), ("model", model)])
-search = BayesSearchCV(pipeline, space, n_iter=10, cv=3, early_stopping="auto")
+options = {"n_iter": 10, "cv": 3, "early_stopping": "auto", "random_state": 0}
+search = BayesSearchCV(pipeline, space, **options)
 search.fit(frame, y)
 best = search.results_frame().nlargest(5, "mean_test_score")
 best.filter(regex="param_|mean_test|rounds")
