@@ -9,7 +9,6 @@ a score is a list.
 
 from __future__ import annotations
 
-import importlib
 import runpy
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,6 +18,7 @@ import numpy as np
 
 from skbayes.benchmark.tables import LookupTable
 from skbayes.optimizer.optimizer import Optimizer
+from skbayes.utils.late import load
 
 Params = dict[str, Any]
 Score = float | list[float]
@@ -84,7 +84,7 @@ def find_object(name: str) -> Any:
     try:
         if module.endswith(".py"):
             return runpy.run_path(module)[attribute]
-        return getattr(importlib.import_module(module), attribute)
+        return load(name)
     except (AttributeError, ImportError, KeyError, OSError) as error:
         raise ValueError(f"{name!r} cannot be loaded: {error!r}") from error
 

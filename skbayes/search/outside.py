@@ -55,7 +55,7 @@ def prior_of(
 
 
 def check_name(name: str, owner: Any, base: Any) -> None:
-    """Raise ValueError for a name that an estimator does not have."""
+    """Check that an estimator has a parameter with this name."""
     load("skbayes.defaults.names:check_name")(name, owner, base)
 
 

@@ -14,10 +14,6 @@ from skbayes.trial.plan import NullJournal, Plan
 from skbayes.trial.records import TrialState
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
 def journal_of(
     search: SearchParameters, plan: Plan, params: Mapping[str, Any], n_points: int
 ) -> Journal:
@@ -30,7 +26,8 @@ def journal_of(
         )
     settings, given = plan.settings, plan.settings["pre_dispatch"]
     # Values for these data depend on parameters that may change.
-    unchosen = {n: v for n, v in search._values().items() if _is_auto(v)}
+    values = search._values().items()
+    unchosen = {n: v for n, v in values if isinstance(v, str) and v == "auto"}
     return Journal(
         settings["journal"],
         space=plan.space,
