@@ -71,6 +71,5 @@ best.filter(regex="param_|mean_test|rounds")
 # ------------------------
 #
 # Each line is a trial: the mean score over the folds after each number of trees.
-curves = search.learning_curves_
-means = curves.groupby(["rounds", "trial"])["test_score"].mean().unstack()
-means.plot(title="Learning curves of LightGBM", legend=False)
+curves = search.learning_curves_.groupby(["rounds", "trial"])["test_score"]
+curves.mean().unstack().plot(title="Learning curves of LightGBM", legend=False)
