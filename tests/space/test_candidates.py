@@ -91,19 +91,33 @@ def test_every_candidate_is_asked_about_once_in_the_end(n):
     assert order[:32] == list(range(min(n, 32)))
 
 
-def test_overlapping_dicts_hold_one_row_per_configuration():
-    found = make([{"a": (1, 10_001)}, {"a": (1, 10_001)}], lambda p: p["a"] <= 3)
-    rng = np.random.default_rng(0)
+@pytest.fixture
+def few_draws(monkeypatch):
+    monkeypatch.setattr(candidates, "N_DRAW_BATCHES", 2)
+    monkeypatch.setattr(candidates, "N_MORE_BATCHES", 3)
+
+
+@pytest.mark.parametrize(
+    "notation", [{"a": (1, 900)}, [{"a": (1, 900)}, {"a": (1, 900)}]]
+)
+def test_a_large_space_is_scanned_to_its_end(few_draws, monkeypatch, notation):
+    """Overlapping dicts have one row for each configuration."""
+    monkeypatch.setattr(candidates, "MAX_LISTED", 300)
+    found, rng = make(notation, lambda p: p["a"] > 897), np.random.default_rng(0)
+    seen = []
     for _ in range(3):
-        found.add(found.draw(rng)[0])
+        row = found.draw(rng)[0]
+        found.add(row)
+        seen += found.space.decode(row[None])
+    assert sorted(params["a"] for params in seen) == [898, 899, 900]
     with pytest.raises(SpaceExhausted):
         found.draw(rng)
 
 
-def test_a_scan_is_bounded(monkeypatch):
-    monkeypatch.setattr(candidates, "MAX_SCANNED", 60_000)
+def test_a_scan_is_bounded(few_draws, monkeypatch):
+    monkeypatch.setattr(candidates, "MAX_SCANNED", 6_000)
     found = make({"a": (1, 2**20), "b": (1, 2**20)}, lambda params: False)
-    with pytest.raises(SpaceExhausted, match="none of the 125,536 conf"):
+    with pytest.raises(SpaceExhausted, match="none of the 7,280 conf"):
         found.draw(np.random.default_rng(0))
 
 
@@ -127,13 +141,7 @@ class Box:
         return all(abs(params[k] - c) <= self.width for k, c in self.center.items())
 
 
-@pytest.fixture
-def few_draws(monkeypatch):
-    monkeypatch.setattr(candidates, "N_DRAW_BATCHES", 2)
-    monkeypatch.setattr(candidates, "N_MORE_BATCHES", 3)
-
-
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(*[st.floats(0.1, 0.9)] * 2, st.sampled_from([1e-2, 1e-4, 3e-6]))
 def test_more_are_found_near_one_that_is_allowed(few_draws, a, b, width):
     found = make({"a": (0.0, 1.0), "b": (0.0, 1.0)}, Box({"a": a, "b": b}, width))
@@ -169,8 +177,9 @@ def test_why_none_is_found(few_draws):
             found.add(found.draw(np.random.default_rng(0))[0])
 
 
-def test_a_constraint_that_allows_nothing_is_known_in_the_end():
-    found = make({"a": list(range(300)), "b": list(range(100))}, lambda params: False)
+def test_a_constraint_that_allows_nothing_is_known_in_the_end(few_draws, monkeypatch):
+    monkeypatch.setattr(candidates, "MAX_LISTED", 300)
+    found = make({"a": list(range(30)), "b": list(range(20))}, lambda params: False)
     with pytest.raises(SpaceExhausted, match="rejected by the constraint"):
         found.draw(np.random.default_rng(0))
 

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
@@ -36,6 +36,7 @@ def _all_dicts(self, params):
     return np.arange(len(self.options))
 
 
+@settings(max_examples=50)
 @given(dicts, st.integers(0, 2**32 - 1))
 def test_rows_equal_those_of_a_comparison_with_all_dicts(notation, seed):
     space = Space.from_notation(notation)

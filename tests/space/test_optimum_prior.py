@@ -37,7 +37,7 @@ def place_of(name, space=SPACE):
 
 
 def test_a_density_is_relative_to_random_configurations():
-    X = random_rows(200_000)
+    X = random_rows(50_000)
     for name, density in DENSITIES.items():
         place = place_of(name)
         rows = X[~np.isnan(X[:, place])]
@@ -88,7 +88,7 @@ def test_gradients_are_those_of_finite_differences():
 
 def test_draws_follow_the_density():
     prior = OptimumPrior(SPACE, DENSITIES)
-    n = 100_000
+    n = 30_000
     drawn = prior.sample(n, np.random.default_rng(2))
     again = pickle.loads(pickle.dumps(prior)).sample(n, np.random.default_rng(2))
     np.testing.assert_array_equal(again, drawn)

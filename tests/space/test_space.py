@@ -59,7 +59,7 @@ SPACES = st.one_of(trees(), st.lists(trees(depth=1), min_size=1, max_size=3)).ma
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(SPACES, st.integers(0, 2**31))
 def test_encoding_and_decoding_are_exact_on_any_tree(space, seed):
     U = np.random.default_rng(seed).random((20, space.n_columns))
