@@ -13,7 +13,6 @@ from scipy import stats
 
 from skbayes.optimizer import Optimizer, SpaceExhausted
 from skbayes.space import Choice, Space
-
 from skbayes.surrogates import WarpedGaussianProcess
 
 MIXED = {
@@ -138,9 +137,6 @@ def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
         optimizer.ask()
 
 
-
-
-
 def test_a_constraint_is_kept_by_every_proposal():
     optimizer = Optimizer(
         {"a": (0.0, 1.0), "b": (0.0, 1.0), "k": (1, 9)},
@@ -151,9 +147,6 @@ def test_a_constraint_is_kept_by_every_proposal():
         assert params["a"] + params["b"] < 1
     best = optimizer.best_params
     assert best["a"] + best["b"] > 0.95
-
-
-
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 10**400])

@@ -69,7 +69,7 @@ def renewed(optimizer, options, observed, pending):
 
 
 def proposed(options, n_trials, n_in_flight, renew=lambda optimizer, *_: optimizer):
-    """Return all proposals, one at a time at first; `renew` may change the optimizer."""
+    """Return proposals, one at a time at first; `renew` may make a new optimizer."""
     optimizer, proposals, n_observed = make(options), [], 0
     expected = []
     for number in range(n_trials):
