@@ -374,7 +374,7 @@ def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
         ),
     ],
 )
-def test_scoring_that_always_fails_ends_the_search(scoring, more, error):
+def test_scoring_that_always_fails_ends_the_search(scoring, more, error, fits_here):
     space = {"quality": (0.0, 1.0)}
     search = search_of(Sometimes(), space, scoring=scoring, **more)
     with pytest.raises(error[0], match=error[1]) as caught:
@@ -410,7 +410,9 @@ OTHERS = {"min_samples_leaf": (1, 5), "splitter": ["best", "random"]}
         ),
     ],
 )
-def test_values_that_always_fail_end_the_search(estimator, space, words, more):
+def test_values_that_always_fail_end_the_search(
+    estimator, space, words, more, fits_here
+):
     others = OTHERS if isinstance(estimator, Whole) else {}
     search = search_of(estimator, {**space, **others}, n_iter=30, **more)
     text = f"search_spaces: The first 3 trials failed in the same way.*{words}"

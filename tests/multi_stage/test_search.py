@@ -239,7 +239,9 @@ def test_a_journal_remembers_where_a_stage_ended(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:The search was interrupted")
 @pytest.mark.parametrize("options", [{"stopper": raises_after(2)}, {"timeout": 1e-3}])
-def test_all_trials_of_a_journal_remain_whatever_ends_the_search(options, tmp_path):
+def test_all_trials_of_a_journal_remain_whatever_ends_the_search(
+    options, tmp_path, fits_here
+):
     first = five_each(journal=tmp_path / "journal", refit=True).fit(X, y)
     again = five_each(journal=tmp_path / "journal", refit=True, **options).fit(X, y)
     assert again.trials_ == first.trials_

@@ -58,7 +58,7 @@ def assert_same_search(search, expected):
 
 @every_kind
 @pytest.mark.filterwarnings("ignore")
-def test_the_trials_of_a_journal_count_before_the_time(kind, tmp_path):
+def test_the_trials_of_a_journal_count_before_the_time(kind, tmp_path, fits_here):
     search = every_search.make(kind, n_iter=8, journal=tmp_path / "journal")
     first = copy.deepcopy(search).fit(*every_search.data(kind))
     again = search.set_params(timeout=1e-3).fit(*every_search.data(kind))

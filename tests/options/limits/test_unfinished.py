@@ -146,7 +146,7 @@ def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
     assert sorted(search.cv_results_["state"]) == ["complete", "complete", "timed_out"]
 
 
-def test_if_all_are_too_slow_the_limit_is_named():
+def test_if_all_are_too_slow_the_limit_is_named(fits_here):
     more = {"n_iter": 1, "trial_limits": {"time": 1e-9}}
     search = small_search(Restless(), {"quality": [1]}, **more)
     with pytest.warns(match=r"trial_limits\['time'\]=1e-09.* is refitted"):

@@ -21,7 +21,7 @@ from scripted_estimators import (
     NeedsFrame,
     RaisesIntricate,
     Restless,
-    Threads,
+    fits_and_threads,
 )
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -240,11 +240,14 @@ def test_nested_in_a_pipeline(reference):
     assert clone(pipe).set_params(**more).fit(X, y)
 
 
-@pytest.mark.parametrize("timeout", [None, 600])
-def test_never_more_fits_at_once_than_workers(backend, timeout, tmp_path, temp_folder):
+@pytest.fixture
+def crowd(tmp_path):
     (tmp_path / "crowd").mkdir()
-    crowd = Crowd(folder=str(tmp_path / "crowd"))
-    search = restless(crowd, n_iter=6, refit=False, timeout=timeout).fit(X, y)
+    return Crowd(folder=str(tmp_path / "crowd"))
+
+
+def test_never_more_fits_at_once_than_workers(backend, crowd, temp_folder):
+    search = restless(crowd, refit=False).fit(X, y)
     n_workers = {"sequential": 1, "dask": 4}.get(backend, 2)
     most = max(trial.scores["score"].max() for trial in search.trials_)
     assert most <= n_workers
@@ -274,16 +277,16 @@ def test_what_the_fits_do_not_need_stays_at_home(reference):
 
 
 @pytest.mark.parametrize("timeout", [None, 600])
-def test_linear_algebra_is_bounded_in_processes(monkeypatch, timeout):
+def test_fits_and_linear_algebra_are_bounded_in_processes(monkeypatch, timeout, crowd):
     # Otherwise, the workers would inherit the tests' limit, also through their server.
     monkeypatch.setattr(context, "_DEFAULT_START_METHOD", None)
     get_reusable_executor(max_workers=2).shutdown(wait=True)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
-    search = restless(Threads(), n_iter=4, n_jobs=2, refit=False, timeout=timeout)
-    search.fit(X, y)
-    limit = max(1, joblib.cpu_count() // 2)
-    assert max(search.cv_results_["mean_test_score"]) <= limit
+    search = restless(crowd, n_iter=4, n_jobs=2, refit=False, timeout=timeout)
+    results = search.set_params(scoring=fits_and_threads).fit(X, y).cv_results_
+    assert max(results["mean_test_threads"]) <= max(1, joblib.cpu_count() // 2)
+    assert max(results["mean_test_fits"]) <= 2
 
 
 @pytest.fixture
