@@ -115,7 +115,8 @@ def pytest_pycollect_makemodule(module_path, parent):
     return Module.from_parent(parent, path=module_path)
 
 
-# After the environment is set, because it imports NumPy.
+# After the environment is set, because they import NumPy.
+from processes import server, start  # noqa: E402, F401
 from search_fixtures import fake_clock, fits_here, no_trials, svc_fits  # noqa: E402, F401
 
 # Name of an option that is removed, and its parameters, which must be off: see

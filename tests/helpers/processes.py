@@ -1,9 +1,12 @@
 """Programs and clusters that tests start, and what they send to other processes."""
 
 import contextlib
+import json
 import os
+import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,82 @@ def environment(**more):
     """Return an environment with the modules of this process and of this folder."""
     paths = [str(Path(__file__).parent), *filter(None, sys.path)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
+
+
+# It imports once, and forks a process in a session of its own for each program.
+SERVER = """
+import json, os, signal, sys
+import limited_estimators, scripted_estimators, sklearn.datasets
+from skbayes import BayesSearchCV
+for line in sys.stdin:
+    code, arguments, variables, output = json.loads(line)
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    os.setsid()
+    # Where the tests run in the background, processes ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    shown = os.open(output, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    for file, number in [(os.open(os.devnull, os.O_RDONLY), 0), (shown, 1), (shown, 2)]:
+        os.dup2(file, number)
+    sys.stdout.reconfigure(line_buffering=True)
+    os.environ.update(variables)
+    sys.argv[1:] = arguments
+    exec(code)
+    break
+"""
+
+
+@dataclass
+class Program:
+    """Running program; only one runs at a time."""
+
+    server: subprocess.Popen
+    output: Path
+
+    def __post_init__(self):
+        self.pid = int(self.server.stdout.readline())
+
+    def text(self):
+        """Return what it has written so far."""
+        return self.output.read_text() if self.output.exists() else ""
+
+    def wait(self):
+        """Return its exit code after its end."""
+        return int(self.server.stdout.readline())
+
+
+@pytest.fixture(scope="session")
+def server():
+    """Start the process that forks the programs."""
+    more = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", SERVER]
+    with subprocess.Popen(command, env=environment(), **more) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def start(server, tmp_path_factory):
+    """Return a function that starts a program with arguments and variables."""
+
+    def started(code, *arguments, **variables):
+        output = tmp_path_factory.mktemp("program") / "output"
+        request = code, list(map(str, arguments)), variables, str(output)
+        print(json.dumps(request), file=server.stdin, flush=True)
+        return Program(server, output)
+
+    return started
+
+
+def wait_until(condition):
+    """Wait for a condition for at most ten minutes."""
+    give_up = time.monotonic() + 600
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
 
 
 @contextlib.contextmanager

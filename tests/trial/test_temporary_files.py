@@ -3,6 +3,7 @@
 import mmap
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from processes import wait_until
 from scipy import sparse
 
 from skbayes.trial import temporary_files
@@ -160,15 +162,13 @@ def test_a_folder_in_use_is_removed_with_the_process(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
-def test_what_a_killed_process_leaves_is_removed(tmp_path):
-    program = """
+def test_what_a_killed_process_leaves_is_removed(tmp_path, start):
+    code = """
 import os, signal, sys
 from skbayes.trial.temporary_files import TemporaryFolder
 print(os.path.isdir(TemporaryFolder(sys.argv[1], "data").path), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    # It returns when the process that cleans up has closed its output, too.
-    command = [sys.executable, "-c", program, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.stdout == "True\n", done.stderr
-    assert os.listdir(tmp_path) == []
+    program = start(code, tmp_path)
+    assert program.wait() == -signal.SIGKILL and program.text() == "True\n"
+    wait_until(lambda: os.listdir(tmp_path) == [])

@@ -1,17 +1,15 @@
 """Searches with a journal: killed, continued, changed, and observed."""
 
+import contextlib
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from grid_comparison import assert_same_tables
-from processes import environment
 from simple_estimators import Slow, Sometimes
 from sklearn.datasets import load_iris
 from sklearn.model_selection import ParameterGrid, ShuffleSplit
@@ -151,60 +149,29 @@ def test_failed_trials_are_kept_as_such(path):
     assert [t.error for t in second.trials_[:6]] == [t.error for t in first.trials_]
 
 
-# Imports once; then each line read starts a search in a process of its own.
 PROGRAM = """
-import os, sys, traceback
-import joblib
+import sys
 from sklearn.datasets import load_iris
 from simple_estimators import Slow
 from skbayes import BayesSearchCV
-X, y = load_iris(return_X_y=True)
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        try:
-            path, n_points, n_jobs = line.strip().split("|")
-            BayesSearchCV(
-                Slow(), {"quality": (0.0, 1.0)}, n_iter=8, cv=2, random_state=0,
-                refit=False, journal=path, pre_dispatch=int(n_points),
-                n_jobs=int(n_jobs),
-            ).fit(X, y)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    print(child, flush=True)
-    print(os.waitpid(child, 0)[1], flush=True)
+path, n_points, n_jobs = sys.argv[1:]
+BayesSearchCV(
+    Slow(), {"quality": (0.0, 1.0)}, n_iter=6, cv=2, random_state=0, refit=False,
+    journal=path, pre_dispatch=int(n_points), n_jobs=int(n_jobs),
+).fit(*load_iris(return_X_y=True))
 """
 
 
-@pytest.fixture(scope="module")
-def program():
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield process
-        process.stdin.close()
-
-
-def kill_at_random(program, path, n_points, n_jobs, n_kills, seconds):
+def kill_at_random(start, path, n_points, n_jobs, n_kills, seconds):
     """Start and kill a search repeatedly; return the number of kills."""
     rng = random.Random(0)
     finished, n_killed = {}, 0
     for _ in range(n_kills):
-        print(path, n_points, n_jobs, sep="|", file=program.stdin, flush=True)
-        child = int(program.stdout.readline())
+        program = start(PROGRAM, path, n_points, n_jobs)
         time.sleep(rng.random() * seconds)
-        try:
-            os.killpg(child, signal.SIGKILL)
-        except ProcessLookupError:  # not started yet, or ended
-            pass
-        n_killed += int(program.stdout.readline()) == signal.SIGKILL
+        with contextlib.suppress(ProcessLookupError):  # not started yet, or ended
+            os.killpg(program.pid, signal.SIGKILL)
+        n_killed += program.wait() == -signal.SIGKILL
         if path.exists() and path.stat().st_size:
             frame = load_history(path)
             now = dict(zip(frame["number"], frame["finished"], strict=True))
@@ -220,20 +187,20 @@ def kill_at_random(program, path, n_points, n_jobs, n_kills, seconds):
     "n_points, n_jobs, n_kills, seconds", [(1, 1, 3, 0.3), (3, 2, 2, 1.0)]
 )
 def test_killed_at_random_instants_it_ends_as_if_it_had_not_been(
-    program, path, n_points, n_jobs, n_kills, seconds
+    start, path, n_points, n_jobs, n_kills, seconds
 ):
     kills = (n_points, n_jobs, n_kills, seconds)
-    n_killed, finished = kill_at_random(program, path, *kills)
+    n_killed, finished = kill_at_random(start, path, *kills)
     assert n_killed >= n_kills // 2
     whole, resumed = (
-        make(journal, cv=2, refit=False, pre_dispatch=n_points)
+        make(journal, 6, cv=2, refit=False, pre_dispatch=n_points)
         .set_params(estimator=Slow(), search_spaces={"quality": (0.0, 1.0)})
         .fit(X, y)
         for journal in (None, path)
     )
     assert_same_tables(resumed.cv_results_, whole.cv_results_)
     frame = load_history(path)
-    assert len(frame) == 8
+    assert len(frame) == 6
     now = dict(zip(frame["number"], frame["finished"], strict=True))
     assert finished.items() <= now.items()
 

@@ -1,11 +1,9 @@
 """Limits of fits: `trial_limits`, `timeout` and Ctrl-C."""
 
-import json
 import os
 import re
-import subprocess
+import signal
 import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import pytest
 from grid_comparison import assert_same_tables
 from joblib.parallel import ThreadingBackend
 from limited_estimators import Limited, NeverLoaded, two_metrics
-from processes import environment
+from processes import wait_until
 from recording_callbacks import Recorder
 from scripted_estimators import seen_by_joblib
 from simple_estimators import Sometimes
@@ -47,10 +45,7 @@ def running(folder):
 
 
 def wait_until_none_runs(folder):
-    give_up = time.monotonic() + 600
-    while running(folder):
-        assert time.monotonic() < give_up, running(folder)
-        time.sleep(0.05)
+    wait_until(lambda: not running(folder))
 
 
 def fitted(ways, folder, **more):
@@ -198,62 +193,53 @@ def test_the_timeout_holds_while_processes_load_the_estimator(is_observed):
     assert search.predict(X).shape == (150,)
 
 
-# Imports once; then one process for each search, which ends itself or its group.
+# A search that ends itself or its group when a fit has started all of its processes.
 PROGRAM = """
-import json, os, signal, sys, threading, time
+import os, signal, sys, threading, time
 from pathlib import Path
 from sklearn.datasets import load_iris
 from limited_estimators import Limited
 from skbayes import BayesSearchCV
 
-X, y = load_iris(return_X_y=True)
+folder, name, end_group, n_jobs, option = sys.argv[1:]
 
-def search(folder, name, is_group, n_jobs, limit):
-    folder.mkdir()
-    os.setsid()
-    # Where the tests run in the background, it is ignored from the start.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def end():
+    while not list(Path(folder).glob("*-all")):
+        time.sleep(0.05)
+    kill = os.killpg if end_group == "True" else os.kill
+    kill(os.getpid(), getattr(signal, name))
 
-    def end():
-        while not list(folder.glob("*-all")):
-            time.sleep(0.05)
-        (os.killpg if is_group else os.kill)(os.getpid(), getattr(signal, name))
-
-    threading.Thread(target=end, daemon=True).start()
-    search = BayesSearchCV(
-        Limited(folder=str(folder)),
-        {"way": ["good", "crowd"]},
-        initial_points=[{"way": "good"}, {"way": "crowd"}],
-        n_iter=2, cv=2, pre_dispatch=1, n_jobs=n_jobs, random_state=0, **limit,
-    )
-    search.fit(X, y)
-    print(search.stop_reason_, [str(trial.state) for trial in search.trials_])
-
-for place, case in enumerate(json.loads(sys.argv[2])):
-    if os.fork() == 0:
-        search(Path(sys.argv[1], str(place)), *case)
-        sys.exit()
-    os.wait()
+threading.Thread(target=end, daemon=True).start()
+limit = {"timeout": 600} if option == "timeout" else {option: {"time": 600}}
+search = BayesSearchCV(
+    Limited(folder=folder),
+    {"way": ["good", "crowd"]},
+    initial_points=[{"way": "good"}, {"way": "crowd"}],
+    n_iter=2, cv=2, pre_dispatch=1, n_jobs=int(n_jobs), random_state=0, **limit,
+)
+search.fit(*load_iris(return_X_y=True))
+print(search.stop_reason_, [str(trial.state) for trial in search.trials_])
 """
 
 
 @posix
-def test_searches_that_are_interrupted_or_killed_leave_no_process(tmp_path):
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("SIGINT", True, 2, "timeout"),
+        ("SIGKILL", False, 2, "trial_limits"),
+        ("SIGTERM", True, 1, "timeout"),
+    ],
+)
+def test_searches_that_are_interrupted_or_killed_leave_no_process(
+    case, start, tmp_path
+):
     """Children of fits, programs, and daemons in their own sessions, of C code too."""
-    timeout, limits = {"timeout": 600}, {"trial_limits": {"time": 600}}
-    cases = [
-        ("SIGINT", True, 2, timeout),
-        ("SIGKILL", False, 2, limits),
-        ("SIGTERM", True, 1, timeout),
-    ]
-    # A pipe would stay open until the idle workers of joblib end.
-    with open(tmp_path / "printed", "w+") as printed:
-        command = [sys.executable, "-c", PROGRAM, str(tmp_path), json.dumps(cases)]
-        subprocess.run(command, stdout=printed, timeout=300, env=environment())
-        printed.seek(0)
-        assert printed.read() == "interrupted ['complete']\n"
-    for place in range(len(cases)):
-        folder = tmp_path / str(place)
-        # The fits, two daemons or children and a program of one fit at least.
-        assert len(list(folder.iterdir())) >= 5
-        wait_until_none_runs(folder)
+    program = start(PROGRAM, tmp_path, *case)
+    code = program.wait()
+    is_interrupted = case[0] == "SIGINT"
+    assert code == (0 if is_interrupted else -getattr(signal, case[0]))
+    assert is_interrupted == ("interrupted ['complete']\n" in program.text())
+    # The fits, two daemons or children and a program of one fit at least.
+    assert len(list(tmp_path.iterdir())) >= 5
+    wait_until_none_runs(tmp_path)

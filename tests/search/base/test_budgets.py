@@ -4,8 +4,6 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 import types
 import warnings
@@ -16,7 +14,7 @@ import numpy as np
 import pytest
 from every_search import SEARCHES, data, make
 from fake_clock import TimedTree
-from processes import environment
+from processes import wait_until
 from scripted_estimators import Noted, Waits
 from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
@@ -252,44 +250,23 @@ print(search.stop_reason_, search.optimizer_.n_told, len(search.predict(X)))
 """
 
 
-def start_search(folder, backend):
-    """Run the program until it has reported two trials."""
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-c", PROGRAM, folder, backend],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # If the tests run in the background, processes ignore interrupts from the
-        # start.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        env=environment(JOBLIB_TEMP_FOLDER=str(folder)),
-    )
-    for line in process.stdout:
-        if line.startswith("[2/"):
-            break
-    return process
-
-
-def finish(process):
-    """Return the output of the program after its end."""
-    try:
-        return process.communicate(timeout=600)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
 def n_marks(folder, kind):
     return len(list(folder.glob(f"*.{kind}")))
 
 
-def wait_until(condition):
-    """Wait for a condition for at most ten minutes."""
-    give_up = time.monotonic() + 600
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
+@pytest.fixture
+def start_search(start, tmp_path):
+    """Return a function that runs the program until a fit takes ten minutes."""
+
+    def started(backend):
+        variables = {"JOBLIB_TEMP_FOLDER": str(tmp_path)}
+        program = start(PROGRAM, tmp_path, backend, **variables)
+        wait_until(lambda: "\n[2/" in program.text())
+        (tmp_path / "slowly").touch()
+        wait_until(lambda: n_marks(tmp_path, "slow") > 0)
+        return program
+
+    return started
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -297,32 +274,24 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 @posix
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_ctrl_c_ends_the_fits_of_processes(is_terminal, tmp_path):
-    process = start_search(tmp_path, "loky")
-    # From now on each fit takes ten minutes.
-    (tmp_path / "slowly").touch()
-    wait_until(lambda: n_marks(tmp_path, "slow") > 0)
+def test_ctrl_c_ends_the_fits_of_processes(is_terminal, tmp_path, start_search):
+    program = start_search("loky")
     # A terminal sends the signal to the workers, too.
-    (os.killpg if is_terminal else os.kill)(process.pid, signal.SIGINT)
-    out, err = finish(process)
-    assert process.returncode == 0, err
-    reason, n_told, n_predicted = out.splitlines()[-1].split()
-    assert (reason, n_predicted) == ("interrupted", "150")
-    n_asked = len(re.findall(r"^trial \d+ started", err, re.MULTILINE))
-    assert 2 <= int(n_told) <= n_asked < 99
+    (os.killpg if is_terminal else os.kill)(program.pid, signal.SIGINT)
+    assert program.wait() == 0, program.text()
+    told = re.findall(r"^interrupted (\d+) 150$", program.text(), re.MULTILINE)
+    n_asked = len(re.findall(r"^trial \d+ started", program.text(), re.MULTILINE))
+    assert 2 <= int(told[0]) <= n_asked < 99
     # Folds of trials in flight that had not begun were not run.
     assert n_marks(tmp_path, "begun") < 8 * n_asked
     assert not list(tmp_path.glob("skbayes*"))
 
 
 @posix
-def test_a_second_ctrl_c_passes_on_at_once(tmp_path):
-    process = start_search(tmp_path, "threading")
-    (tmp_path / "slowly").touch()
-    wait_until(lambda: n_marks(tmp_path, "slow") > 0)
-    while process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
-    _, err = finish(process)
-    assert process.returncode != 0
-    assert "\nKeyboardInterrupt\n" in err
+def test_a_second_ctrl_c_passes_on_at_once(start_search):
+    program = start_search("threading")
+    while "\nKeyboardInterrupt\n" not in program.text():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(program.pid, signal.SIGINT)
+        time.sleep(0.2)
+    assert program.wait() != 0
