@@ -1,9 +1,8 @@
 """Completeness of the documentation, and execution of its code.
 
-The documentation is README.md and the pages of docs/. The blocks of one page run in one
-session: ``python`` blocks, ``pycon`` blocks (whose output is compared), and ``diff``
-blocks, of which both sides must run. Comments that begin with ``check`` contain
-assertions that are not rendered.
+The blocks of one page of docs/ run in one session: ``python`` blocks, ``pycon`` blocks
+(whose output is compared), and ``diff`` blocks, of which both sides must run. Comments
+that begin with ``check`` contain assertions that are not rendered.
 """
 
 import ast
@@ -26,7 +25,7 @@ from sklearn.svm import SVC
 import skbayes
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.rst"))]
+PAGES = sorted((ROOT / "docs").glob("*.rst"))
 SEARCHES = [name for name in skbayes.__all__ if name.endswith("SearchCV")]
 API_PAGE = ROOT / "docs" / "api.rst"
 DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -119,8 +118,7 @@ def test_modules_say_what_is_public():
 
 
 def test_the_guide_is_short():
-    pages = (ROOT / "docs").glob("*.rst")
-    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 45_000
+    assert sum(len(page.read_text("utf-8").split()) for page in PAGES) <= 45_000
 
 
 def test_docstrings_are_complete():
@@ -223,17 +221,11 @@ class Block(NamedTuple):
     code: str
 
 
-BLOCK = {
-    ".md": re.compile(
-        r"^(?:```|<!-- (?=check))(?P<language>\w+)\n(?P<code>(?:.*\n)*?)(?:```|-->)$",
-        re.MULTILINE,
-    ),
-    ".rst": re.compile(
-        r"^\.\. (?:code-block:: |(?=check))(?P<language>\w+)\n"
-        r"(?: +:.*\n)*\n(?P<code>(?:(?: {3}.*)?\n)+)",
-        re.MULTILINE,
-    ),
-}
+BLOCK = re.compile(
+    r"^\.\. (?:code-block:: |(?=check))(?P<language>\w+)\n"
+    r"(?: +:.*\n)*\n(?P<code>(?:(?: {3}.*)?\n)+)",
+    re.MULTILINE,
+)
 
 # A number with a decimal point, which depends on the releases of the libraries.
 FLOAT = re.compile(r"(?<![\w.])[-+]?\d+\.\d*(?:e[-+]?\d+)?(?!\.\.)")
@@ -264,7 +256,7 @@ def _blocks(page):
             language=match["language"],
             code=textwrap.dedent(match["code"]).rstrip("\n"),
         )
-        for match in BLOCK[page.suffix].finditer(text)
+        for match in BLOCK.finditer(text)
     ]
 
 
@@ -289,21 +281,8 @@ def _run_page(page):
     return namespace
 
 
-# The pages that a newcomer reads; `-m documentation` runs all others.
-FIRST_PAGES = ("README.md", "index.rst", "quick_start.rst")
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(
-            page,
-            id=page.name,
-            marks=[] if page.name in FIRST_PAGES else pytest.mark.documentation,
-        )
-        for page in PAGES
-    ],
-)
+@pytest.mark.documentation
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_of_page(page):
     languages = {block.language for block in _blocks(page)}
     assert (len(_run_page(page)) > 1) == bool(languages & {"python", "pycon", "check"})
@@ -345,6 +324,7 @@ DIFFS = [
 
 
 # Warnings of the other libraries.
+@pytest.mark.documentation
 @pytest.mark.filterwarnings("ignore:OptunaSearchCV is experimental")
 @pytest.mark.filterwarnings("ignore:.*optuna.terminator:FutureWarning")
 @pytest.mark.parametrize("page, block, side", DIFFS)
@@ -374,14 +354,10 @@ def test_output_is_compared_with_a_tolerance():
 
 
 def test_hidden_checks_are_run(tmp_path):
-    for name, check in (
-        ("page.rst", ".. check\n\n   assert False\n"),
-        ("page.md", "<!-- check\nassert False\n-->\n"),
-    ):
-        page = tmp_path / name
-        page.write_text(f"Text.\n\n{check}")
-        with pytest.raises(AssertionError):
-            _run_page(page)
+    page = tmp_path / "page.rst"
+    page.write_text("Text.\n\n.. check\n\n   assert False\n")
+    with pytest.raises(AssertionError):
+        _run_page(page)
 
 
 def test_pages_have_code():

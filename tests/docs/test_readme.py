@@ -162,6 +162,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
 EXAMPLES += [re.sub(rf"^[{s}].*\n|^.", "", CHANGE, flags=re.M) for s in "+-"]
 
 
+@pytest.mark.documentation
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_each_example_runs_alone_and_shows_its_result(example, capsys):
     exec(example, {"__name__": "__main__"})
