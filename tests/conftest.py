@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import multiprocessing
 import os
 import re
 import sys
@@ -27,29 +26,15 @@ def close_figures():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
-
-
 @pytest.fixture(scope="session", autouse=True)
-def forked_workers():
-    """Let one process fork those of joblib, which import nothing anew."""
-    if not CAN_FORK:
+def joblib_forks():
+    """Let one process fork those of joblib."""
+    with forked_workers("skbayes.trial.fold", "skbayes.trial.backend"):
         yield
-        return
-    from joblib.externals.loky import get_reusable_executor
-    from joblib.externals.loky.backend import context
-
-    modules = ["skbayes.trial.fold", "skbayes.trial.backend"]
-    multiprocessing.set_forkserver_preload(modules)
-    before = context.get_start_method()
-    context.set_start_method("forkserver", force=True)
-    yield
-    context.set_start_method(before, force=True)
-    get_reusable_executor(max_workers=2).shutdown(wait=True)
 
 
 @pytest.fixture(scope="module")
-def forked_dask(forked_workers):
+def forked_dask(joblib_forks):
     """Let the same process fork the workers of Dask."""
     options = contextlib.nullcontext()
     with contextlib.suppress(ImportError):
@@ -116,6 +101,7 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 
 # After the environment is set, because they import NumPy.
+from forked import CAN_FORK, forked_workers  # noqa: E402
 from processes import server, start  # noqa: E402, F401
 from search_fixtures import fake_clock, fits_here, no_trials, svc_fits  # noqa: E402, F401
 

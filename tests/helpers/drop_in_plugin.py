@@ -21,7 +21,9 @@ import os
 import sys
 import textwrap
 
+import pytest
 import sklearn.model_selection as model_selection
+from forked import forked_workers
 from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection import _search as search_module
 
@@ -114,6 +116,13 @@ if os.environ.get("DROP_IN_SEARCH"):
         _install(model_selection.GridSearchCV, "param_grid", n_iter=size),
         _install(model_selection.RandomizedSearchCV, "param_distributions"),
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def joblib_forks():
+    """Let one process, which has imported this module, fork those of joblib."""
+    with forked_workers(__name__, "skbayes.trial.fold", "skbayes.trial.backend"):
+        yield
 
 
 # --- which tests ----------------------------------------------------------------------
