@@ -123,11 +123,3 @@ def pytest_runtest_makereport(item):
     if report.failed and _needs_removed(report.longreprtext):
         report.outcome = "skipped"
         report.longrepr = str(item.path), 0, f"it needs the option {REMOVED}"
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_make_collect_report(collector):
-    report = (yield).get_result()
-    if report.failed and _needs_removed(report.longreprtext):
-        report.outcome = "skipped"
-        report.longrepr = str(collector.path), 0, f"it needs the option {REMOVED}"

@@ -12,13 +12,12 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from skbayes.compat import BaseSearchCV
-from skbayes.options.journal.reader import while_running
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.trial.records import Trial, TrialState
@@ -86,7 +85,11 @@ def log_to_mlflow(
     >>> from skbayes.tracking import log_to_mlflow
     >>> log_to_mlflow("search.journal", refresh=30)  # doctest: +SKIP
     """
-    refreshes = while_running(source, refresh)
+    refreshes: Iterable[bool] = [False]
+    if refresh is not None:
+        from skbayes.options.journal.reader import while_running
+
+        refreshes = while_running(source, refresh)
     mlflow = import_optional("mlflow", extra="tracking", purpose="log_to_mlflow")
     # Errors are raised before a run is created.
     read_record(source, search_spaces=search_spaces)

@@ -9,19 +9,18 @@ from simple_estimators import Unknown
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
-from skbayes.options.shared_steps import aspect as shared_steps
-from skbayes.options.shared_steps import steps as prefix_steps
+STEPS = "skbayes.options.shared_steps"
 
 
 @contextlib.contextmanager
 def sharing(shares=True, of_any_class=False):
     """Share steps, however fast, or none; this applies to the fits of this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_steps, "LEAST_SECONDS", 0.0)
+        patch.setattr(f"{STEPS}.aspect.LEAST_SECONDS", 0.0)
         if of_any_class:
-            patch.setattr(prefix_steps, "_is_known", lambda value: True)
+            patch.setattr(f"{STEPS}.steps._is_known", lambda value: True)
         if not shares:
-            patch.setattr(shared_steps, "leading_steps", lambda estimator, n_values: [])
+            patch.setattr(f"{STEPS}.aspect.leading_steps", lambda *args: [])
         yield
 
 

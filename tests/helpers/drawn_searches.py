@@ -20,7 +20,6 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.options.journal.journal import Journal
 from skbayes.space import Choice, Space
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
@@ -113,6 +112,8 @@ def history(*scores, begin=1000.0, **more):
 
 def running_journal(path, n_done=2, n_running=2):
     """Write the journal of a running search; return the data of the search."""
+    from skbayes.options.journal.journal import Journal
+
     space = Space.from_notation({"C": (1e-2, 1e3, "log-uniform"), "k": ["a", "b"]})
     params = space.decode(space.from_uniform(np.random.default_rng(0).random((9, 2))))
     with Journal(

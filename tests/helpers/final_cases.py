@@ -43,8 +43,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skbayes import BayesSearchCV, MultiStageSearchCV
-from skbayes.options.ensembles import final_model
 
+FINAL_MODEL = "skbayes.options.ensembles.final_model"
 N_ROWS = 36
 MAX_SIZE = 9000  # of the fits of a model in bytes
 SMOOTH = (0.01, 100.0, "log-uniform")
@@ -265,7 +265,7 @@ class Case:
             stack.enter_context(self.routing())
             if self.is_taken:
                 changes = {"is_better": lambda gain, std: True, "select": every_member}
-                stack.enter_context(mock.patch.multiple(final_model, **changes))
+                stack.enter_context(mock.patch.multiple(FINAL_MODEL, **changes))
             if "journal" in self.modifiers:
                 folder = stack.enter_context(tempfile.TemporaryDirectory())
                 self.search.set_params(journal=Path(folder) / "journal")

@@ -11,8 +11,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes.options.journal.journal import Journal
-from skbayes.options.journal.store import checksum
 from skbayes.space import Choice, Space
 from skbayes.trial.records import FoldResult, Trial
 
@@ -39,6 +37,8 @@ def open_journal(path, **changes):
         "n_points": 2,
         "splits": SPLITS,
     }
+    from skbayes.options.journal.journal import Journal
+
     return Journal(path, **(arguments | changes))
 
 
@@ -83,6 +83,8 @@ def execute(path, *statements):
 
 def seal(path):
     """Set the checksums of all rows, as a person could who edits a journal."""
+    from skbayes.options.journal.store import checksum
+
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.create_function("seal", 3, checksum)
         with contextlib.suppress(sqlite3.Error):

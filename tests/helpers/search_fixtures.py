@@ -1,11 +1,12 @@
 """Fixtures of tests that fit searches, which a conftest.py imports."""
 
+import importlib.util
+
 import pytest
 from fake_clock import CLOCK
 from sklearn.svm import SVC
 
 from skbayes.loop import scheduler as scheduling
-from skbayes.options.limits import aspect as limits
 from skbayes.search import base, running
 from skbayes.trial import backend, fold
 from skbayes.trial import evaluator as evaluation
@@ -39,7 +40,10 @@ def fits_here(monkeypatch):
 @pytest.fixture
 def fake_clock(monkeypatch, fits_here):
     """Set the durations of trials by their estimators, which run in this process."""
-    for module in (backend, base, evaluation, fold, limits, running, scheduling):
+    modules = [backend, base, evaluation, fold, running, scheduling]
+    if importlib.util.find_spec("skbayes.options.limits"):
+        modules.append(importlib.import_module("skbayes.options.limits.aspect"))
+    for module in modules:
         monkeypatch.setattr(module, "time", CLOCK)
     monkeypatch.setattr("sklearn.model_selection._validation.time", CLOCK)
     return CLOCK

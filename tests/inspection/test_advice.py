@@ -12,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
 from skbayes.inspection import advice
-from skbayes.search import EnsembleResult
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.trial import History
 
@@ -170,6 +169,8 @@ def test_a_gain_within_chance_is_no_gain(gain, std, start):
 
 
 def test_what_an_ensemble_adds_and_costs():
+    from skbayes.search import EnsembleResult
+
     space = {"max_depth": [1, 2]}
     search = BayesSearchCV(DecisionTreeClassifier(), space, n_iter=2, cv=2).fit(X, y)
     figures = (-0.15, -0.2, 0.01, 4.0, 3.0)

@@ -21,12 +21,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+import skbayes
 from skbayes import (
     BayesSearchCV,
     MultiStageSearchCV,
     TextRepresentationSearchCV,
     TradeoffSearchCV,
-    load_history,
 )
 from skbayes.space import Choice
 
@@ -352,7 +352,7 @@ def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
     for _ in range(2):  # the second one recalls the trials
         with pytest.raises(LookupError, match=AS_IT_IS):
             search.fit(X, y)
-        assert load_history(path)["state"].tolist() == ["failed"] * 3
+        assert skbayes.load_history(path)["state"].tolist() == ["failed"] * 3
     Mended.broken = False
     with pytest.warns():  # of the fits that failed
         search.fit(X, y)

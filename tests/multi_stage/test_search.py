@@ -19,9 +19,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV, MultiStageSearchCV, load_history, models
+import skbayes
+from skbayes import BayesSearchCV, MultiStageSearchCV, models
 from skbayes.multi_stage.fidelity import MultiFidelity
-from skbayes.options.folds.aspect import KeptFits
 from skbayes.search import running
 from skbayes.space import Choice
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
@@ -353,7 +353,9 @@ def test_a_journal_goes_on_in_any_stage(ends, multi_fidelity, tmp_path):
     path = tmp_path / "journal"
     for n_done in ends:
         kill_after(n_done, make(journal=path, **kwargs), X, y)
-        assert n_done <= len(load_history(path).query("state == 'complete'")) < 14
+        assert (
+            n_done <= len(skbayes.load_history(path).query("state == 'complete'")) < 14
+        )
     with pytest.raises(ValueError, match="settings: stages"):
         make(journal=path, stages=(0.5, 1.0), **kwargs).fit(X, y)
     search = make(journal=path, **kwargs).fit(X, y)
@@ -626,6 +628,8 @@ def test_each_refit_chooses_among_the_trials_of_one_fidelity(options, fake_clock
 
 
 def test_fits_of_earlier_stages_are_released(monkeypatch):
+    from skbayes.options.folds.aspect import KeptFits
+
     numbers, observe = [], KeptFits.observe
 
     def observed(self, trial):

@@ -25,13 +25,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
+import skbayes
 from skbayes import (
     HyperTuneSearchCV,
     MultiStageSearchCV,
     ParetoSearchCV,
     TextRepresentationSearchCV,
     TradeoffSearchCV,
-    load_history,
 )
 from skbayes.inspection import ConvergenceDisplay
 from skbayes.trial.records import FoldStatus, TrialState
@@ -189,9 +189,9 @@ def test_a_killed_search_ends_as_the_uninterrupted_one(kind, tmp_path):
     journal, whole = tmp_path / "journal", fitted(kind)
     for n_done in (2, 7):
         kill_after(n_done, make(kind, journal=journal), *data(kind))
-        assert n_done <= len(load_history(journal)) < len(whole.trials_)
+        assert n_done <= len(skbayes.load_history(journal)) < len(whole.trials_)
     assert_same_search(make(kind, journal=journal).fit(*data(kind)), whole)
-    assert len(load_history(journal)) == len(whole.trials_)
+    assert len(skbayes.load_history(journal)) == len(whole.trials_)
 
 
 @every_kind

@@ -32,8 +32,6 @@ from sklearn.svm import LinearSVC
 
 import skbayes.text.counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
-from skbayes.options.ensembles import final_model
-from skbayes.options.shared_steps import aspect as shared_steps
 from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
 from skbayes.text import search as text_search
@@ -161,7 +159,8 @@ def test_several_labels_for_each_text():
 
 
 def test_an_ensemble_averages_pipelines(monkeypatch):
-    monkeypatch.setattr(final_model, "is_better", lambda gain, std: True)
+    path = "skbayes.options.ensembles.final_model.is_better"
+    monkeypatch.setattr(path, lambda gain, std: True)
     names = np.array(["bad", "good"])[LABELS]
     rule = {"rule": "ensemble", "metric": "neg_log_loss"}
     more = {"scoring": ["accuracy", "neg_log_loss"], "refit": rule, "pruning": False}
@@ -311,7 +310,7 @@ def test_counts_that_find_no_room_change_nothing(tmp_path, monkeypatch):
 def test_first_steps_without_a_vectorizer_of_this_package_are_shared(
     counting, monkeypatch
 ):
-    monkeypatch.setattr(shared_steps, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("skbayes.options.shared_steps.aspect.LEAST_SECONDS", 0.0)
     pipeline = Pipeline([("tfidf", TfidfVectorizer()), ("model", LogisticRegression())])
     search = _fitted(pipeline, SMOOTH, space=None, n_iter=3)
     assert counting == []

@@ -20,9 +20,7 @@ from sklearn.utils import all_estimators
 from skbayes import BayesSearchCV, Optimizer, inspection
 from skbayes.benchmark import load_nmt
 from skbayes.defaults import default_space, models
-from skbayes.options.journal import reader
 from skbayes.results import OneStandardError, results_frame
-from skbayes.search import WeightedEnsembleClassifier
 from skbayes.tracking import log_to_mlflow
 from skbayes.trial import History, Trial
 
@@ -102,7 +100,7 @@ def test_a_journal_is_logged_while_it_grows(mlflow, path, monkeypatch):
         if len(seen) == 2:
             journal.close()
 
-    monkeypatch.setattr(reader.time, "sleep", sleep)
+    monkeypatch.setattr("skbayes.options.journal.reader.time.sleep", sleep)
     log_to_mlflow(path, refresh=30)
     assert seen == [0, 1]
     (parent,) = mlflow.parents
@@ -381,6 +379,8 @@ def test_what_reads_a_search_is_no_run(autolog, seen, kind, tmp_path):
 
 
 def test_other_public_functions_are_no_runs(autolog, seen):
+    from skbayes.search import WeightedEnsembleClassifier
+
     members = [DecisionTreeClassifier(max_depth=d) for d in (1, 2)]
     WeightedEnsembleClassifier(members).fit(X, y).predict(X)
     models(X, y)

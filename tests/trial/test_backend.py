@@ -16,7 +16,6 @@ from sklearn.metrics import get_scorer
 from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel
 
-from skbayes.options.limits.backend import KillableBackend
 from skbayes.trial import backend as backends
 from skbayes.trial.backend import (
     Backend,
@@ -93,6 +92,8 @@ def test_every_backend_returns_the_results_in_order(kind):
 
 
 def test_that_folds_cannot_be_sent_is_said_once():
+    from skbayes.options.limits.backend import KillableBackend
+
     class Staying:
         def __reduce__(self):
             raise TypeError("stays here")

@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel
 
-from skbayes.options.limits.aspect import Limits
 from skbayes.trial.backend import Backend, ThreadBackend
 from skbayes.trial.evaluator import (
     CandidateEvaluator,
@@ -126,6 +125,8 @@ class Workers:
     ],
 )
 def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run):
+    from skbayes.options.limits.aspect import Limits
+
     job = Job(None, X, y, [()] * 5)
     plan = Plan(job, Score(), limits=FitLimits(limit))
     limits, backend = Limits(plan), Workers(n_workers, seconds)

@@ -98,10 +98,8 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     return frame
 
 
-def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
+def while_running(source: Any, refresh: float) -> Iterator[bool]:
     """Yield whether a search is running; the last value, after the end, is False."""
-    if refresh is None:
-        return iter([False])
     if not is_number(refresh):
         raise TypeError(
             f"refresh must be a number of seconds or None, got {refresh!r}."

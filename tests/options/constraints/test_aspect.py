@@ -16,6 +16,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
+import skbayes
 from skbayes import (
     BayesSearchCV,
     HyperTuneSearchCV,
@@ -23,7 +24,6 @@ from skbayes import (
     ParetoSearchCV,
     TextRepresentationSearchCV,
     TradeoffSearchCV,
-    load_history,
 )
 from skbayes.inspection import read_record
 from skbayes.results.scores import OneStandardError
@@ -126,7 +126,7 @@ def test_a_killed_search_ends_as_the_uninterrupted_one(kind, tmp_path):
         found = [getattr(trial, name) for trial in again.trials_]
         assert found == [getattr(trial, name) for trial in whole.trials_]
     assert again.best_index_ == whole.best_index_
-    frame = load_history(journal)
+    frame = skbayes.load_history(journal)
     assert frame["feasible"].tolist() == [one.feasible for one in whole.trials_]
     assert read_record(journal).outcomes.keys() == {"leaves"}
     stricter = {"leaves": (n_leaves, "<= 3")}

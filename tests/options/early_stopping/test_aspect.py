@@ -30,7 +30,6 @@ from skbayes import (
     compat,
 )
 from skbayes.options.early_stopping import lookup, watched_fit
-from skbayes.results import known_results
 from skbayes.space import Choice, Integer, Space
 from skbayes.trial.records import TrialState
 
@@ -425,6 +424,8 @@ def test_stages_count_rounds_too():
 
 
 def test_results_of_a_search_with_rounds_start_another_one():
+    from skbayes.results import known_results
+
     model = make_pipeline(StandardScaler(), GradientBoostingClassifier(max_depth=1))
     spaces = {f"gradientboostingclassifier__{key}": v for key, v in RATE.items()}
     fitted = search(model, spaces).fit(X, Y)
@@ -444,6 +445,8 @@ def test_results_of_a_search_with_rounds_start_another_one():
 
 
 def test_a_parameter_that_equals_the_number_of_rounds_is_not_taken_for_it():
+    from skbayes.results import known_results
+
     fitted = search(spaces={"max_leaf_nodes": [9], **RATE}, n_iter=1).fit(X, Y)
     results = fitted.cv_results_ | {"rounds": [9]}
     with pytest.warns(UserWarning, match="1 of 1 known configurations are ignored"):

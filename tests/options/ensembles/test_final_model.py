@@ -35,7 +35,6 @@ from skbayes import (
 )
 from skbayes.options.ensembles import aspect as predictions
 from skbayes.options.ensembles import final_model
-from skbayes.options.shared_steps import aspect as shared_steps
 from skbayes.search import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
@@ -229,7 +228,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_ensembles_with_other_options(name, taken, monkeypatch):
-    monkeypatch.setattr(shared_steps, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("skbayes.options.shared_steps.aspect.LEAST_SECONDS", 0.0)
     search = fitted(**OPTIONS[name])
     result, data = search.ensemble_, OPTIONS[name].get("data", (X, y))
     assert not result.reason

@@ -22,7 +22,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from skbayes.options.journal.reader import load_history
-from skbayes.options.warm_start.known_trials import known_trials
 from skbayes.results.read import read_trials
 from skbayes.space import Space
 from skbayes.trial.records import FoldResult
@@ -149,6 +148,8 @@ def test_without_pandas(path, monkeypatch):
 
 
 def test_trials_for_another_space(path):
+    from skbayes.options.warm_start.known_trials import known_trials
+
     with open_journal(path) as journal:
         record(journal, range(6))
         journal.record_proposal(6, params_of(6), None)

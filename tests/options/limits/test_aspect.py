@@ -23,7 +23,8 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from skbayes import BayesSearchCV, compat, load_history
+import skbayes
+from skbayes import BayesSearchCV, compat
 
 X, y = load_iris(return_X_y=True)
 
@@ -77,7 +78,9 @@ def test_a_fit_that_takes_too_long_is_ended(tmp_path):
             assert np.isnan([*trial.scores["a"], *trial.scores["b"]]).all()
     assert search.best_params_["way"] in ("good", "leave", "return")
     assert list(search.cv_results_["state"]) == [t.state for t in search.trials_]
-    assert list(load_history(path)["state"]) == [t.state for t in search.trials_]
+    assert list(skbayes.load_history(path)["state"]) == [
+        t.state for t in search.trials_
+    ]
     wait_until_none_runs(folder)
 
 

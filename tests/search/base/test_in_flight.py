@@ -33,7 +33,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV, load_history
+import skbayes
+from skbayes import BayesSearchCV
 from skbayes.loop.executor import ExecutionContext
 from skbayes.trial.backend import DaskBackend
 
@@ -199,7 +200,7 @@ def test_a_closed_cluster_is_named_and_finished_trials_are_kept(closed, tmp_path
         parts = {"client": client, "cluster": cluster}
         with pytest.raises(RuntimeError, match="Dask or its client was closed before"):
             search.fit(X, y)
-    states = list(load_history(search.journal)["state"])
+    states = list(skbayes.load_history(search.journal)["state"])
     assert states[:3] == ["complete"] * 3 and states[-1] == "unfinished"
     search.set_params(stopper=None).fit(X, y)
     assert_same_search(search, restless(n_iter=8).fit(X, y))

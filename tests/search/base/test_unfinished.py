@@ -13,11 +13,11 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+import skbayes
 from skbayes import (
     BayesSearchCV,
     ParetoSearchCV,
     TradeoffSearchCV,
-    load_history,
 )
 from skbayes.defaults import models
 
@@ -133,7 +133,7 @@ def test_a_journal_goes_on_with_the_trials_that_were_aborted(tmp_path):
     search = BayesSearchCV(TREE, SPACE, journal=journal, timeout=1e-9, **more)
     for _ in range(2):
         assert len(fitted(search).trials_) == 1
-        assert list(load_history(journal)["state"]) == ["unfinished"]
+        assert list(skbayes.load_history(journal)["state"]) == ["unfinished"]
     search.set_params(timeout=None).fit(X, y)
     plain = BayesSearchCV(TREE, SPACE, **more).fit(X, y)
     assert search.trials_.params == plain.trials_.params
