@@ -21,7 +21,7 @@ from sklearn.base import clone
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.space import Space
 from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
@@ -189,7 +189,8 @@ def with_acquisition(
 
 def _takes_booleans(accepted: Any) -> bool:
     return not isinstance(accepted, list) or any(
-        isinstance(one, str) and one in ("boolean", "verbose") for one in accepted
+        one in ("boolean", "verbose") if isinstance(one, str) else isinstance(one, _Off)
+        for one in accepted
     )
 
 
@@ -466,7 +467,7 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         is_number = isinstance(value, bool) and not _takes_booleans(accepted)
         if error is None and not is_number:
             return
-        listed = (compat.Interval, compat.StrOptions, type(None))
+        listed = (compat.Interval, compat.StrOptions, type(None), _Off)
         if error is not None and all(isinstance(one, listed) for one in accepted):
             raise error
         names = {o for one in accepted for o in getattr(one, "options", ())}

@@ -11,7 +11,9 @@ from sklearn.svm import SVC
 from skbayes import BayesSearchCV
 from skbayes.acquisition import ExpectedImprovement, ProbabilityOfImprovement
 from skbayes.loop.stopping import NoImprovement
+from skbayes.search.parameters import _Off
 from skbayes.trial.option_table import OPTIONS
+from skbayes.trial.option_table import parameters as option_parameters
 from skbayes.utils.did_you_mean import ELSEWHERE
 
 
@@ -141,3 +143,16 @@ def test_the_docstring_names_no_parameters_of_other_searches(kind):
 def test_options_are_turned_on_by_parameters_of_the_searches():
     named = {name for option in OPTIONS for name in option.parameters}
     assert named <= set(parameters(BayesSearchCV))
+
+
+@pytest.mark.parametrize("name", option_parameters())
+def test_without_its_option_a_parameter_must_be_off(name, no_trials):
+    accepted = BayesSearchCV._parameter_constraints
+
+    class Without(BayesSearchCV):
+        _parameter_constraints = {**accepted, name: [_Off()]}
+
+    with pytest.raises(NameError, match="Scheduler"):
+        Without(SVC(), {"C": [1.0, 10.0]}).fit(X, y)
+    with pytest.raises(ValueError, match=f"'{name}' .* must be None or False"):
+        Without(SVC(), {"C": [1.0, 10.0]}, **{name: True}).fit(X, y)
