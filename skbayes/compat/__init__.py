@@ -21,7 +21,7 @@ import sklearn
 from sklearn import get_config
 from sklearn.metrics import check_scoring
 
-from skbayes.compat.documentation import DocumentationLink
+import skbayes
 from skbayes.compat.private_names import (
     HAS_CALLBACKS,
     MISSING,
@@ -250,3 +250,19 @@ def has_callbacks(estimator: Any) -> bool:
     """Return whether an estimator has callbacks of scikit-learn."""
     callbacks = getattr(estimator, "__dict__", {}).get("_skl_callbacks", ())
     return HAS_CALLBACKS and bool(callbacks)
+
+
+class DocumentationLink:
+    """Mixin for estimators whose diagram links to the API reference.
+
+    Diagrams of scikit-learn 1.8 and later also show the text of each parameter.
+    """
+
+    _doc_link_module = "skbayes"
+    _doc_link_template = "https://skbayes.github.io/skbayes/dev/generated/{name}.html"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        kind = type(self)
+        package, part, *_ = kind.__module__.split(".")
+        module = package if kind.__name__ in skbayes.__all__ else f"{package}.{part}"
+        return {"name": f"{module}.{kind.__name__}"}
