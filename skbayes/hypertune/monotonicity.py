@@ -32,13 +32,13 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration, sobol
 from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.trial.fold import configured
 from skbayes.trial.records import History, Trial
 from skbayes.utils.estimators import owner_of
+from skbayes.utils.random_streams import Stream, make_generator
 
 __all__ = ["known_monotonicity"]
 

@@ -21,7 +21,6 @@ from skbayes.hypertune.monotonicity import (
     derive_signs,
 )
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.optimizer.random_streams import make_seeds
 from skbayes.results.scores import metrics_of
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import is_unfinished, rank
@@ -47,6 +46,7 @@ from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History
 from skbayes.trial.subsets import Sample
 from skbayes.utils.optional import warn_or_log, warn_user
+from skbayes.utils.random_streams import make_seeds
 
 # Trials on each small sample, and their maximum share of all trials.
 N_SMALL_ITER, SMALL_SHARE = 15, 0.75

@@ -23,7 +23,7 @@ from skbayes.multi_stage.ladder import (
     n_models,
 )
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.results.scores import compared, stage_correlation
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.outside import promising

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from skbayes.acquisition.observations import Observations
+from skbayes.optimizer import parts
 from skbayes.optimizer.checks import (
     check_cost,
     check_noises,
@@ -23,7 +24,6 @@ from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.space import Params, Space
 from skbayes.surrogates.registry import make_surrogate
 from skbayes.utils.blas import one_blas_thread
-from skbayes.utils.late import load
 from skbayes.utils.ranking import (
     best_first,
     is_nondominated,
@@ -120,13 +120,12 @@ class ObservedTrials:
     @cached_property
     def _cost_model(self) -> CostModel:
         n_options = self.space.n_options
-        kind: type[CostModel] = load("skbayes.optimizer.costs:CostModel")
-        return kind(n_options, self._costs, kind(n_options, self._earlier_costs))
+        earlier = parts.cost_model(n_options, self._earlier_costs)
+        return parts.cost_model(n_options, self._costs, earlier)
 
     @cached_property
     def _aborted_trials(self) -> AbortedTrials:
-        kind: type[AbortedTrials] = load("skbayes.optimizer.costs:AbortedTrials")
-        return kind(self.space.n_options, self._ends)
+        return parts.aborted_trials(self.space.n_options, self._ends)
 
     def tell(
         self,

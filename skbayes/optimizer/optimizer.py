@@ -21,6 +21,7 @@ from skbayes.acquisition.base import ModelProposer, Proposer, SamplingProposer
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.observations import Observations
 from skbayes.acquisition.terms import LogTerm, prior_terms
+from skbayes.optimizer import parts
 from skbayes.optimizer.checks import check_direction
 from skbayes.optimizer.initial_design import (
     check_initial_points,
@@ -30,36 +31,19 @@ from skbayes.optimizer.initial_design import (
     next_of_portfolio,
 )
 from skbayes.optimizer.observations import ObservedTrials
-from skbayes.optimizer.random_streams import Stream, check_random_state, make_generator
 from skbayes.space.candidates import Configuration, SpaceExhausted
 from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.utils.blas import one_blas_thread
-from skbayes.utils.late import load
 from skbayes.utils.pickled_version import PickledVersion
+from skbayes.utils.random_streams import Stream, check_random_state, make_generator
 
 if TYPE_CHECKING:
     from skbayes.optimizer.costs import LimitTerms
 
 Params = dict[str, Any]
-
-#: Acquisition functions by their names in the API.
-ACQUISITIONS = {
-    "ei": "skbayes.acquisition.improvement:ExpectedImprovement",
-    "ei-per-second": "skbayes.acquisition.improvement:ExpectedImprovementPerSecond",
-    "eif": "skbayes.acquisition.influence:ExpectedInfluence",
-    "pi": "skbayes.acquisition.improvement:ProbabilityOfImprovement",
-    "ucb": "skbayes.acquisition.improvement:UpperConfidenceBound",
-}
-
-# Parts that are imported when they are needed: for expected influence, with several
-# objectives, with constraints on outcomes, and with costs or limits of trials.
-ON_GRAPH = "skbayes.acquisition.influence:InfluenceProposer"
-OF_FRONT = "skbayes.pareto.acquisition:ParetoProposer"
-CONSTRAINED = "skbayes.acquisition.feasibility:fit_constrained"
-LIMITED = "skbayes.optimizer.costs:LimitTerms"
 
 
 class Optimizer(ObservedTrials, PickledVersion):
@@ -306,12 +290,10 @@ class Optimizer(ObservedTrials, PickledVersion):
         if not capability(surrogate, "predicts_scores"):
             return SamplingProposer(models[0])
         if self.acquisition.needs_graph:
-            proposer: Proposer = load(ON_GRAPH)(models[0].graph, self.acquisition)
-        elif n_objectives > 1:
-            proposer = load(OF_FRONT)(models)
-        else:
-            proposer = ModelProposer(models[0], self.acquisition)
-        return proposer
+            return parts.proposer_on_graph(models[0], self.acquisition)
+        if n_objectives > 1:
+            return parts.proposer_of_front(models)
+        return ModelProposer(models[0], self.acquisition)
 
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
@@ -384,8 +366,7 @@ class Optimizer(ObservedTrials, PickledVersion):
             return None
         limit = min(limits, default=None)
         models = self._cost_model, self._aborted_trials
-        terms: LimitTerms = load(LIMITED)(*models, limit, self.cost_budget)
-        return terms
+        return parts.limit_terms(*models, limit, self.cost_budget)
 
     def _next(self, max_cost: float | None) -> tuple[Configuration, float | None]:
         """Return the next configuration and its expected improvement.
@@ -423,7 +404,7 @@ class Optimizer(ObservedTrials, PickledVersion):
         if observations.slacks is None:
             proposer = self._proposer.fit(observations)
         else:
-            proposer, observations = load(CONSTRAINED)(
+            proposer, observations = parts.fit_constrained(
                 self._proposer, self._constraint_models, observations
             )
         proposer = proposer.with_terms(
@@ -483,12 +464,11 @@ def _check_acquisition(acquisition: Any) -> Acquisition:
     """Return the acquisition function of a name or an instance."""
     if isinstance(acquisition, Acquisition):
         return acquisition
-    if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
-        made: Acquisition = load(ACQUISITIONS[acquisition])()
-        return made
+    if isinstance(acquisition, str) and acquisition in parts.ACQUISITIONS:
+        return parts.acquisition_of(acquisition)
     raise ValueError(
-        f"acquisition must be one of {sorted(ACQUISITIONS)} or an Acquisition, got "
-        f"{acquisition!r}."
+        f"acquisition must be one of {sorted(parts.ACQUISITIONS)} or an Acquisition, "
+        f"got {acquisition!r}."
     )
 
 

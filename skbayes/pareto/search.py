@@ -15,7 +15,7 @@ from skbayes import compat
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.pareto.hypervolume import choose_point, hypervolumes, is_nondominated
 from skbayes.pareto.objective import Objectives
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import best_attributes, is_unfinished, rank, warned_rows
 from skbayes.search.outside import known_trials

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes.results.record import SearchRecord, Source, make_record
 from skbayes.results.scores import metrics_of
 from skbayes.space import Space
+from skbayes.trial.option_table import JOURNAL_SOURCE
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial, TrialState
 from skbayes.utils.did_you_mean import naming
 from skbayes.utils.late import load
@@ -108,7 +109,7 @@ def read_trials(
     a space, all values are readable. `metric` selects a metric of ``cv_results_``.
     """
     if isinstance(source, str | os.PathLike):
-        read: Source = load("skbayes.options.journal.source:source_of")(source, space)
+        read: Source = load(JOURNAL_SOURCE)(source, space)
         return read
     if isinstance(source, History):
         return Source(list(source), space)

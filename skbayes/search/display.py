@@ -12,6 +12,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
+from skbayes.results.frame import results_frame
 from skbayes.search import outside
 from skbayes.utils.texts import printable
 
@@ -97,7 +98,7 @@ class ResultDisplay(compat.DocumentationLink):
             If the search was not fitted.
         """
         check_is_fitted(self, "cv_results_")
-        return outside.results_frame(vars(self)["cv_results_"], library, **kwargs)
+        return results_frame(vars(self)["cv_results_"], library, **kwargs)
 
     def plot(self, path: str | PathLike[str] | None = None) -> Any:
         """Draw the main plots of the search in one figure, or write it to a file.

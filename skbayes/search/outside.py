@@ -231,8 +231,3 @@ def advice(search: Any) -> list[str]:
     """Return suggestions for the next search."""
     sentences: list[str] = load("skbayes.inspection.advice:advice")(search)
     return sentences
-
-
-def results_frame(cv_results: Mapping[str, Any], library: str, **kwargs: Any) -> Any:
-    """Return results as a data frame with one row per trial."""
-    return load("skbayes.results.frame:results_frame")(cv_results, library, **kwargs)

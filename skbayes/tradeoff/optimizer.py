@@ -10,9 +10,9 @@ from skbayes.acquisition.observations import Observations
 from skbayes.optimizer.costs import make_process
 from skbayes.optimizer.observations import Observation
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.surrogates.registry import capability
 from skbayes.tradeoff.acquisition import RULES, TradeoffObservations, TradeoffProposer
+from skbayes.utils.random_streams import Stream, make_generator
 
 # Range of tradeoffs that are drawn for each proposal, uniformly on a logarithmic scale.
 # Scores of different training sizes often differ by about 0.01. Above 0.1, the smallest

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.results.costs import trial_cost, trial_costs
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.results.read import read_trials
 from skbayes.results.record import Source
 from skbayes.search.base import BaseBayesSearchCV

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 COUNT = compat.Interval(Integral, 1, None, closed="left")
 POSITIVE = compat.Interval(Real, 0, None, closed="neither")
 
+# Reader of the trials of a journal.
+JOURNAL_SOURCE = "skbayes.options.journal.source:source_of"
+
 
 @dataclass(frozen=True)
 class Option:

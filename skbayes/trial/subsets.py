@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from skbayes import compat
+from skbayes.utils.random_streams import Stream, make_generator
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,6 @@ class Subsets:
         With the `labels` of a classifier, each subset contains at least one row of each
         class, and is otherwise stratified. Rows of one of the `groups` are together.
         """
-        # Imported late, because workers import this module.
-        from skbayes.optimizer.random_streams import Stream, make_generator
-
         rows = [_indices(train, n_samples) for train, _ in splits]
         sizes = tuple(map(len, rows))
         partial = [sample for sample in samples if not sample.is_whole]
@@ -154,9 +153,8 @@ class Subsets:
 
 def check_train_size(size: Any, parameter: str) -> float | int:
     """Return a training size as a plain float or int."""
-    from skbayes.space.dimensions import is_number
-
-    if not is_number(size):
+    is_number = isinstance(size, Real) and not isinstance(size, bool)
+    if not is_number:
         raise TypeError(
             f"{parameter} must be fractions (float) or numbers of rows (int), got "
             f"{size!r}."

@@ -16,7 +16,10 @@ RULES = {
             "space/a.py": "def f():\n    from skbayes.space import b",
             "space/b.py": "from skbayes.space.a import f",
         },
-        ["circle of imports: skbayes.space.a - skbayes.space.b"],
+        [
+            "circle of imports: skbayes.space.a - skbayes.space.b",
+            "late import: skbayes.space.a of skbayes.space.b",
+        ],
     ),
     "circle of types": (
         {
@@ -40,7 +43,18 @@ RULES = {
             "forbidden import: skbayes.options.limits.c of skbayes.options.journal.d",
             "forbidden import: skbayes.space.a of skbayes.trial.b",
             "forbidden import: skbayes.trial.b of skbayes.options.limits.c",
+            "late import: skbayes.space.a of skbayes.trial.b",
         ],
+    ),
+    "late": (
+        {
+            "trial/a.py": "def f():\n    return load('skbayes.space.b:B')",
+            "trial/option_table.py": 'import skbayes.trial.a\nX = "skbayes.space.b"',
+            "trial/__init__.py": "import skbayes.trial.option_table",
+            "space/b.py": "",
+            "defaults/__init__.py": "def f():\n    import skbayes.space.b",
+        },
+        ["late import: skbayes.trial.a of skbayes.space.b"],
     ),
     "closure": (
         {

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from skbayes.optimizer.random_streams import Stream, make_generator, make_seeds
+from skbayes.utils.random_streams import Stream, make_generator, make_seeds
 
 
 def first_number(stream, *indices, seed=7):

@@ -1,0 +1,78 @@
+"""Parts of the optimizer that few searches need, imported when they are requested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from skbayes.acquisition.base import Proposer
+from skbayes.acquisition.improvement import Acquisition
+from skbayes.acquisition.observations import Observations
+from skbayes.space.dimensions import FloatArray
+from skbayes.utils.late import load
+
+if TYPE_CHECKING:
+    from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel, LimitTerms
+
+#: Acquisition functions by their names in the API.
+ACQUISITIONS = {
+    "ei": "skbayes.acquisition.improvement:ExpectedImprovement",
+    "ei-per-second": "skbayes.acquisition.improvement:ExpectedImprovementPerSecond",
+    "eif": "skbayes.acquisition.influence:ExpectedInfluence",
+    "pi": "skbayes.acquisition.improvement:ProbabilityOfImprovement",
+    "ucb": "skbayes.acquisition.improvement:UpperConfidenceBound",
+}
+
+
+def acquisition_of(name: str) -> Acquisition:
+    """Return an acquisition function by its name."""
+    acquisition: Acquisition = load(ACQUISITIONS[name])()
+    return acquisition
+
+
+def proposer_on_graph(model: Any, acquisition: Acquisition) -> Proposer:
+    """Return the proposer of expected influence, with a surrogate that has a graph."""
+    proposer: Proposer = load("skbayes.acquisition.influence:InfluenceProposer")(
+        model.graph, acquisition
+    )
+    return proposer
+
+
+def proposer_of_front(models: Sequence[Any]) -> Proposer:
+    """Return the proposer of several objectives, each of which has a surrogate."""
+    proposer: Proposer = load("skbayes.pareto.acquisition:ParetoProposer")(models)
+    return proposer
+
+
+def fit_constrained(
+    proposer: Proposer, models: Sequence[Any], observations: Observations
+) -> tuple[Proposer, Observations]:
+    """Fit a proposer and the models of constraints on outcomes."""
+    fitted: tuple[Proposer, Observations] = load(
+        "skbayes.acquisition.feasibility:fit_constrained"
+    )(proposer, models, observations)
+    return fitted
+
+
+def cost_model(
+    n_options: list[int], trials: list[Cost], earlier: CostModel | None = None
+) -> CostModel:
+    """Return the model of the costs of trials."""
+    kind: type[CostModel] = load("skbayes.optimizer.costs:CostModel")
+    return kind(n_options, trials, earlier)
+
+
+def aborted_trials(
+    n_options: list[int], trials: list[tuple[FloatArray, bool]]
+) -> AbortedTrials:
+    """Return the model of the trials that were aborted."""
+    kind: type[AbortedTrials] = load("skbayes.optimizer.costs:AbortedTrials")
+    return kind(n_options, trials)
+
+
+def limit_terms(
+    costs: CostModel, aborted: AbortedTrials, limit: float | None, budget: float | None
+) -> LimitTerms:
+    """Return the terms of the acquisition function for limits and costs of trials."""
+    kind: type[LimitTerms] = load("skbayes.optimizer.costs:LimitTerms")
+    return kind(costs, aborted, limit, budget)
