@@ -92,16 +92,15 @@ def test_a_class_has_its_parameters_own_values_and_samples(package, name):
             own = space.selection(own_values(estimator))
             assert own is not None
             assert set(own) <= set(space.parameter_names)
-        for params in _samples(notation, 3):
-            model = clone(estimator).set_params(**params)
+        sample = _samples(space, 2)
+        models = [clone(estimator).set_params(**params) for params in sample]
+        for params, model in zip(sample, models, strict=True):
             assert params.keys() <= model.get_params().keys()
             if hasattr(model, "_parameter_constraints"):
                 model._validate_params()
-        sample = space.covering_sample()
-        models = [clone(estimator).set_params(**params) for params in sample]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            check_values(space, sample, models)
+            check_values(space, sample[2:], models[2:])
 
 
 def _space(estimator, facts):
@@ -109,6 +108,7 @@ def _space(estimator, facts):
 
 
 def _samples(notation, n):
+    """Return random configurations, and some that use every option together."""
     space = Space.from_notation(notation)
     U = np.random.default_rng(0).random((n, space.n_columns))
     return [*space.decode(space.from_uniform(U)), *space.covering_sample()]
@@ -117,11 +117,13 @@ def _samples(notation, n):
 # Classes with long fits are left out.
 SLOW = ("Ada", "Bagging", "Calib", "Cat", "ExtraTrees", "Grad", "Hist", "KBins", "LGBM")
 SLOW += ("MLP", "MiniBatch", "Random", "SparsePCA", "XGB")
-DIFFICULT = ("8 rows", "constant columns", "wide", "class of two rows")
+DIFFICULT = ("8 rows", "wide", "class of two rows")
 
 
 @pytest.mark.parametrize("label, X, y", [d for d in data() if d[0] in DIFFICULT])
 def test_values_of_a_space_can_be_fitted_where_the_own_ones_can(label, X, y):
+    if label == "class of two rows":
+        X[:, 2:] = 1.0  # and constant columns
     for name, estimator in estimators():
         target = classes_of(label, y) if is_classifier(estimator) else y
         if target is not None and not name.startswith(SLOW):

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -59,7 +60,14 @@ WRAPPED = {
         lambda one: Pipeline([("b", BaggingClassifier(one, n_estimators=2))]),
     ),
 }
-wrapped = pytest.mark.parametrize("place", WRAPPED)
+
+
+def in_places(names, cases):
+    """Parametrize by cases, each in one of the places."""
+    places = [(*one, place) for one, place in zip(cases, cycle(WRAPPED), strict=False)]
+    return pytest.mark.parametrize((*names.split(), "place"), places)
+
+
 MISSPELLED = [
     ("lightgbm", "num_leafs", "num_leaves"),
     ("lightgbm", "colsample_by_tree", "colsample_bytree"),
@@ -73,8 +81,7 @@ MISSPELLED = [
 ]
 
 
-@wrapped
-@pytest.mark.parametrize(("package", "name", "meant"), MISSPELLED)
+@in_places("package name meant", MISSPELLED)
 def test_a_name_that_is_close_to_a_parameter_gets_a_warning(
     package, name, meant, place
 ):
@@ -149,8 +156,7 @@ PAIRS = [
 ]
 
 
-@wrapped
-@pytest.mark.parametrize(("package", "first", "second"), PAIRS)
+@in_places("package first second", PAIRS)
 def test_two_names_of_one_parameter_are_refused(package, first, second, place):
     prefix, wrap = WRAPPED[place]
     for own, other in ((first, second), (second, first)):
@@ -181,9 +187,8 @@ def test_names_that_lightgbm_ignores_are_refused(name):
         _check(_boosting("lightgbm"), {name: [2, 4]})
 
 
-@wrapped
-@pytest.mark.parametrize(
-    ("package", "own", "value", "name"),
+@in_places(
+    "package own value name",
     [
         ("lightgbm", "feature_fraction", 0.5, "colsample_bytree"),
         ("lightgbm", "bagging_fraction", 0.5, "subsample"),
@@ -291,9 +296,8 @@ def test_types_are_found_behind_keywords():
     assert number_types(Child(), "more") == set()
 
 
-@wrapped
-@pytest.mark.parametrize(
-    ("package", "name"),
+@in_places(
+    "package name",
     [
         *(("xgboost", name) for name in ("gamma", "subsample", "eta", "reg_alpha")),
         *(("catboost", name) for name in ("subsample", "rsm", "l2_leaf_reg")),
@@ -338,8 +342,7 @@ NOT_LONG = [
 ]
 
 
-@wrapped
-@pytest.mark.parametrize(("estimator", "name", "pair"), LONG)
+@in_places("estimator name pair", LONG)
 def test_a_long_uniform_range_of_a_scale_gets_a_warning(estimator, name, pair, place):
     prefix, wrap = WRAPPED[place]
     model = _boosting(estimator) if isinstance(estimator, str) else estimator

@@ -146,7 +146,7 @@ def score(params):
 def test_each_is_asked_as_if_it_were_alone(n_under_way):
     together = side_by_side()
     asked, waiting = [], []
-    for _ in range(18):
+    for _ in range(12):
         while len(waiting) < n_under_way:
             waiting.append(together.ask())
         asked.append(waiting.pop(0))

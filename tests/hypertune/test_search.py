@@ -80,11 +80,11 @@ def test_signs_are_known_of_nested_parts():
     smooth = (1e-3, 1e3, "log-uniform")
     space = {"svc__C": smooth, "svc__gamma": smooth, "svc__shrinking": [True, False]}
     pipeline = make_pipeline(StandardScaler(), SVC())
-    more = {"n_iter": 16, "cv": 2, "random_state": 0}
+    more = {"n_iter": 9, "n_subsets": 2, "n_small_iter": 3, "cv": 2, "random_state": 0}
     search = HyperTuneSearchCV(pipeline, space, **more).fit(X, y)
     assert search.signs_ == {"svc__C": 1, "svc__gamma": 1}
     assert search.small_optimum_.keys() == space.keys()
-    assert sum(search.cv_results_["stage"] == 0) == 10
+    assert sum(search.cv_results_["stage"] == 0) == 6
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_signs_are_known_of_nested_parts():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_sample_has_ten_rows_for_each_class(n_rows, fraction, expected):
     rows = np.linspace(0, 149, n_rows).astype(int)
-    search = make(subset_fraction=fraction, n_iter=9, n_small_iter=1, refit=False)
+    search = make(subset_fraction=fraction, n_iter=4, n_small_iter=1, refit=False)
     search.fit(X[rows], y[rows])
     fractions = search.cv_results_["train_fraction"][:3]
     np.testing.assert_allclose(fractions, expected)

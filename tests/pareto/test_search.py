@@ -23,7 +23,7 @@ from skbayes.space import Choice
 
 X, y = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)
-SPACE = {"max_depth": [1, 2, 3, 4, 5, 6], "min_samples_leaf": [1, 5, 20, 40]}
+SPACE = {"max_depth": [1, 2, 4, 6], "min_samples_leaf": [1, 5, 20, 40]}
 OBJECTIVES = {"accuracy": "max", "leaves": ("min", n_leaves)}
 
 
@@ -107,7 +107,7 @@ def test_a_space_that_is_exhausted_has_the_front_of_all_there_is():
     for search in (ours, theirs):
         search.fit(X, y, sample_weight=weight)
     assert ours.stop_reason_ == "exhausted"
-    assert len(ours.trials_) == 24
+    assert len(ours.trials_) == 16
     order = [theirs.cv_results_["params"].index(p) for p in ours.cv_results_["params"]]
     for name in ("accuracy", "f1_macro"):
         expected = theirs.cv_results_[f"mean_test_{name}"][order]
@@ -118,12 +118,12 @@ def test_a_space_that_is_exhausted_has_the_front_of_all_there_is():
 
 def test_it_finds_the_whole_range_of_a_tradeoff():
     space = {"alpha": (1e-4, 1e4, "log-uniform")}
-    found = make({"r2": "max", "n_features": "min"}, Lasso(), space, n_iter=15)
+    found = make({"r2": "max", "n_features": "min"}, Lasso(), space, n_iter=11)
     counts = found.fit(*load_diabetes(return_X_y=True)).pareto_front_["n_features"]
     assert counts.min() == 0
     assert counts.max() >= 7
-    # Most trials are near the front.
-    assert len(counts) >= 6
+    # Many trials are near the front.
+    assert len(counts) >= 5
 
 
 def test_measured_costs_are_columns_like_scores():

@@ -89,11 +89,11 @@ def _assert_same_scores(*searches):
 )
 def test_trials_score_as_the_plain_pipeline(more):
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(TEXTS, LABELS))
-    search = _search(n_iter=9, cv=splits, pruning=False, refit=False, **more)
+    search = _search(n_iter=6, cv=splits, pruning=False, refit=False, **more)
     with parallel_config("loky", n_jobs=2):
         search.fit(TEXTS, LABELS)
     if "stages" in more:
-        assert search.all_cv_results_["stage"].tolist() == [0] * 7 + [1] * 2
+        assert search.all_cv_results_["stage"].tolist() == [0] * 4 + [1] * 2
     for i, params in enumerate(search.cv_results_["params"]):
         plain = clone(search._pipeline()).set_params(**params)
         given = {"cv": splits, "scoring": search.scoring}
@@ -111,7 +111,7 @@ def test_texts_are_counted_once(monkeypatch):
         return count(stream, pattern, *args)
 
     monkeypatch.setattr(skbayes.text.counts, "count_ngrams", counting)
-    _fitted(space="paper", n_iter=8, cv=3, refit=False)
+    _fitted(space="paper", n_iter=5, cv=3, refit=False)
     # All texts, at most once with and once without stop words; no fold on its own.
     assert {n for n, _ in counted} == {len(TEXTS)}
     assert len(counted) <= 2 * 3
@@ -199,11 +199,11 @@ def test_best_estimator_is_a_plain_pipeline_on_raw_texts(tmp_path):
 
 def test_containers():
     words = np.array(["bad", "fine"])[LABELS]
-    expected = _search().fit(TEXTS, words)
+    expected = _search(n_iter=1).fit(TEXTS, words)
     assert set(expected.predict(NEW[0])) <= {"bad", "fine"}
     for container in (tuple, np.array, pd.Series, pl.Series):
         labels = words if container is tuple else container(words)
-        found = _search().fit(container(TEXTS), labels)
+        found = _search(n_iter=1).fit(container(TEXTS), labels)
         assert found.best_score_ == expected.best_score_
         predicted = found.predict(container(NEW[0]))
         assert predicted.tolist() == found.predict(NEW[0]).tolist()
@@ -523,12 +523,12 @@ def test_a_penalty_in_the_space_needs_the_primal_problem():
     assert TextRepresentationSearchCV()._pipeline()[-1].dual
 
 
-def test_a_timeout_chooses_the_sizes_by_measured_times():
+def test_a_timeout_chooses_the_sizes_by_measured_times(fits_here):
     texts, labels = _reviews(700)
-    search = TextRepresentationSearchCV(timeout="1 h", n_iter=6, random_state=0)
+    search = TextRepresentationSearchCV(timeout="1 h", n_iter=4, random_state=0)
     search.fit(texts, labels)
     data = [(trial.fidelity.train_fraction, trial.n_folds) for trial in search.trials_]
     # The first configuration is measured, and then all rows and folds are used.
-    assert data == [(1 / 3, 10), *[(1.0, 10)] * 5]
+    assert data == [(1 / 3, 10), *[(1.0, 10)] * 3]
     with pytest.raises(ValueError, match="n_iter must be an int or None"):
         search.set_params(n_iter=[4, 2]).fit(texts, labels)

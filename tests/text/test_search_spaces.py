@@ -27,7 +27,7 @@ def _draws(space, n):
 @pytest.mark.parametrize("space", SPACES)
 def test_all_parameters_exist(space):
     texts = ["a text of some words, a few words"] * 5 + ["other text"] * 5
-    for params in _draws(text_space(space), 100):
+    for params in _draws(text_space(space), 40):
         PIPELINE.set_params(**params)
         vectorizer = PIPELINE.named_steps["vectorizer"].fit(texts)
         assert len(vectorizer.get_feature_names_out())

@@ -79,7 +79,8 @@ def test_it_finds_the_best_tradeoff(search):
 
 
 def test_all_tradeoffs():
-    one, again = (make(all_tradeoffs=True, tradeoff=a).fit(X, y) for a in (0.1, 0.9))
+    more = {"all_tradeoffs": True, "n_iter": 7}
+    one, again = (make(tradeoff=a, **more).fit(X, y) for a in (0.1, 0.9))
     # The trials do not depend on the final choice.
     assert _tried(one) == _tried(again)
     alphas = [one.optimizer_._alpha(n) for n in range(200)]
@@ -232,14 +233,14 @@ def test_another_selection_has_no_fold_of_the_first():
 
 
 def test_the_refit_takes_the_selected_fraction_of_all_rows(search):
-    cheap, again = (make(tradeoff=3.0).fit(X, y) for _ in range(2))
+    cheap, again = (make(tradeoff=3.0, n_iter=6).fit(X, y) for _ in range(2))
     fraction = cheap.best_train_fraction_
     assert fraction < 1
     rows = cheap.best_estimator_.rows_
     assert len(rows) == round(fraction * N)
     assert set(np.bincount(y[rows])) == {len(rows) // 2}  # stratified
     np.testing.assert_array_equal(rows, again.best_estimator_.rows_)
-    found = make(train_sizes=[10, 20, 50], tradeoff=3.0).fit(X, y)
+    found = make(train_sizes=[10, 20, 50], tradeoff=3.0, n_iter=6).fit(X, y)
     assert set(found.cv_results_["train_fraction"]) <= {0.2, 0.4, 1.0}
     assert found.train_fractions_ == [0.2, 0.4, 1.0]
     assert len(found.best_estimator_.rows_) == found.best_train_fraction_ * 50
