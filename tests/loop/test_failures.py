@@ -11,7 +11,6 @@ from every_search import SEARCHES, data, make
 from grid_comparison import Sometimes, assert_same_results, searches
 from scripted_estimators import scores_nan, scores_nothing
 from simple_estimators import Whole
-from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning
@@ -24,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 import skbayes
 from skbayes import (
     BayesSearchCV,
+    HyperTuneSearchCV,
     MultiStageSearchCV,
     TextRepresentationSearchCV,
     TradeoffSearchCV,
@@ -195,98 +195,74 @@ SVC_SPACE = {"C": (0.1, 10.0), "kernel": ["rbf", "linear"]}
 AS_IT_IS = r"The first 3 trials.* failed in this way, and so did a fit"
 
 
-class Unlearnable(ClassifierMixin):
-    """Estimator that always fails in the same way, with a number in the message."""
+class Unlearnable(LogisticRegression):
+    """Classifier that always fails in the same way, with a number in the message."""
 
-    n_fits = 0
+    n_fits, is_broken = 0, True
 
     def fit(self, X, y):
         type(self).n_fits += 1
-        raise LookupError(f"cannot learn from {X.shape[0]} rows\nsecond line")
-
-
-class UnlearnableTree(Unlearnable, DecisionTreeClassifier):
-    # Before 1.7 scikit-learn looks for `check_input` in the signature.
-    def fit(self, X, y, check_input=True):
-        return super().fit(X, y)
-
-
-class UnlearnableTexts(Unlearnable, LogisticRegression):
-    pass
-
-
-class CountedSVC(SVC):
-    n_fits = 0
-
-    def fit(self, X, y, sample_weight=None):
-        type(self).n_fits += 1
-        return super().fit(X, y)
-
-
-class SmallTree(DecisionTreeClassifier):
-    """Tree that accepts a number of rows within limits."""
-
-    limits = (0, math.inf)
-
-    def fit(self, X, y, check_input=True):
-        low, high = self.limits
-        if not low <= len(X) <= high:
-            raise LookupError("unsuitable number of rows")
+        if self.is_broken:
+            raise LookupError(f"cannot learn from {X.shape[0]} rows\nsecond line")
         return super().fit(X, y)
 
 
 @pytest.fixture(autouse=True)
-def counts():
-    for cls in (UnlearnableTree, UnlearnableTexts, CountedSVC):
-        cls.n_fits = 0
+def counts(monkeypatch):
+    monkeypatch.setattr(Unlearnable, "n_fits", 0)
+
+
+def unlearnable(kind=BayesSearchCV, **more):
+    """Return a search of a kind that cannot be fitted."""
+    if kind is not TextRepresentationSearchCV:
+        more["search_spaces"] = {"C": (0.1, 10.0)}
+    if kind is HyperTuneSearchCV:
+        more["complexity"] = {"C": 1}
+    return make(kind, estimator=Unlearnable(), n_iter=40, **more)
 
 
 @pytest.mark.parametrize("more", [{}, {"timeout": 600}])
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_every_search_stops_when_nothing_can_be_fitted(kind, more, fits_here):
-    text = kind is TextRepresentationSearchCV
-    estimator = UnlearnableTexts() if text else UnlearnableTree()
-    search = make(kind, estimator=estimator, n_iter=40, **more)
+    search = unlearnable(kind, **more)
     with pytest.raises(LookupError, match="^cannot learn from ") as raised:
         search.fit(*data(kind))
     assert any(re.search(AS_IT_IS, note) for note in raised.value.__notes__)
-    assert type(estimator).n_fits == 3 * 2 + 2
+    assert Unlearnable.n_fits == 3 * 2 + 2
     assert not hasattr(search, "cv_results_")
 
 
-@pytest.mark.parametrize("n_iter", [None, 60])
-@pytest.mark.parametrize("n_points", [1, 2])
+@pytest.mark.parametrize("n_iter, n_points", [(None, 1), (60, 2)])
 def test_stages_of_one_trial_and_one_fold_count_together(n_iter, n_points, fits_here):
-    many, labels = np.zeros((6000, 1)), np.arange(6000) % 2
-    search = MultiStageSearchCV(
-        UnlearnableTree(), {"max_depth": (1, 9)}, timeout=600, n_iter=n_iter, cv=3
-    ).set_params(pre_dispatch=n_points)
+    more = {"stages": "auto", "timeout": 600, "cv": 3, "pre_dispatch": n_points}
+    search = unlearnable(MultiStageSearchCV, **more).set_params(n_iter=n_iter)
     with pytest.raises(LookupError, match="cannot learn from .* rows"):
-        search.fit(many, labels)
+        search.fit(np.zeros((6000, 1)), np.arange(6000) % 2)
     # Trials in flight may have begun.
-    assert UnlearnableTree.n_fits <= 4 * 3 + 2
+    assert Unlearnable.n_fits <= 4 * 3 + 2
 
 
-@pytest.mark.parametrize("limits", [(0, 60), (60, 150)])
-def test_a_stage_that_cannot_be_fitted_ends_the_search(limits):
-    class Tree(SmallTree):
-        pass
+@pytest.mark.parametrize("low, high", [(0, 60), (60, 150)])
+def test_a_stage_that_cannot_be_fitted_ends_the_search(low, high):
+    class Tree(DecisionTreeClassifier):
+        def fit(self, X, y, check_input=True):
+            if not low <= len(X) <= high:
+                raise LookupError("unsuitable number of rows")
+            return super().fit(X, y)
 
-    Tree.limits = limits
     more = {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": (6, 6)}
-    search = search_of(Tree(), {"max_depth": (1, 9)}, **more)
     with pytest.raises(LookupError, match="number of rows") as raised:
-        search.fit(X, y)
+        search_of(Tree(), {"max_depth": (1, 9)}, **more).fit(X, y)
     (note,) = raised.value.__notes__
-    is_small = limits[0] > 0
-    assert ("with 50.0% of the training rows" in note) == is_small
-    assert ("If these are too few rows, change stages." in note) == is_small
+    for text in ("50.0% of the training rows", "are too few rows, change stages."):
+        assert (text in note) == (low > 0)
 
 
-PLACEHOLDER_SPACE = {
-    "clf": [CountedSVC(), CountedSVC(kernel="linear")],
-    "clf__C": (0.1, 10.0),
-}
+def of_placeholder(placeholder):
+    """Return a search whose estimator has another one in its place."""
+    space = {"clf": [SVC(), SVC(kernel="linear")], "clf__C": (0.1, 10.0)}
+    pipeline = Pipeline([("clf", placeholder)])
+    return {"estimator": pipeline, "space": space, "scoring": "accuracy"}
 
 
 @pytest.mark.parametrize(
@@ -302,61 +278,43 @@ PLACEHOLDER_SPACE = {
                 {"pre_dispatch": 4},
                 {"kind": TradeoffSearchCV},
                 {"space": [SVC_SPACE, {"C": (0.1, 10.0)}]},
-                # The estimator of the search is a placeholder.
-                *(
-                    {
-                        "estimator": Pipeline([("clf", placeholder)]),
-                        "space": PLACEHOLDER_SPACE,
-                        "scoring": "accuracy",
-                    }
-                    for placeholder in (DummyClassifier(), None)
-                ),
+                of_placeholder(DummyClassifier()),
+                of_placeholder(None),
             ]
         ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Scoring failed")
-def test_mistakes_in_the_data_cost_three_trials(X, y, message, more):
-    search = search_of(**{"estimator": CountedSVC(), "space": SVC_SPACE, **more})
+def test_mistakes_in_the_data_cost_three_trials(X, y, message, more, svc_fits):
+    search = search_of(**{"estimator": SVC(), "space": SVC_SPACE, **more})
     with pytest.raises(ValueError, match=f"^{message}") as raised:
         search.fit(X, y)
-    assert CountedSVC.n_fits == 3 * search.cv + 2
+    assert len(svc_fits) == 3 * search.cv + 2
     assert any("The first 3 trials failed" in note for note in raised.value.__notes__)
 
 
 def test_the_first_three_trials_in_flight_end():
-    search = search_of(UnlearnableTree(), {"max_depth": (1, 100)}, pre_dispatch=4)
     with joblib.parallel_config("threading", n_jobs=2):
         with pytest.raises(LookupError, match=AS_IT_IS):
-            search.fit(X, y)
+            unlearnable(pre_dispatch=4).fit(X, y)
 
 
 @pytest.mark.parametrize("n_iter", [1, 2])
 def test_fewer_trials_end_as_grid_search_does(n_iter):
-    search = make(SEARCHES[0], estimator=UnlearnableTree(), n_iter=n_iter)
     with pytest.raises(ValueError, match=f"All the {2 * n_iter} fits failed"):
-        search.fit(X, y)
+        unlearnable().set_params(n_iter=n_iter).fit(X, y)
 
 
-def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
-    path = tmp_path / "a.journal"
-
-    class Mended(UnlearnableTree):
-        broken = True
-
-        def fit(self, X, y, check_input=True):
-            work = DecisionTreeClassifier.fit
-            return super().fit(X, y) if self.broken else work(self, X, y)
-
-    search = make(SEARCHES[0], estimator=Mended(random_state=0), journal=path)
+def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path, monkeypatch):
+    search = unlearnable(journal=tmp_path / "a.journal").set_params(n_iter=4)
     for _ in range(2):  # the second one recalls the trials
         with pytest.raises(LookupError, match=AS_IT_IS):
             search.fit(X, y)
-        assert skbayes.load_history(path)["state"].tolist() == ["failed"] * 3
-    Mended.broken = False
+        assert skbayes.load_history(search.journal)["state"].tolist() == ["failed"] * 3
+    monkeypatch.setattr(Unlearnable, "is_broken", False)
     with pytest.warns():  # of the fits that failed
         search.fit(X, y)
-    states = [trial.state for trial in search.trials_[:4]]
+    states = [trial.state for trial in search.trials_]
     assert states == ["failed"] * 3 + ["complete"]
 
 
@@ -393,23 +351,15 @@ OTHERS = {"min_samples_leaf": (1, 5), "splitter": ["best", "random"]}
         (Whole(), {"max_depth": (3.0, 10.0)}, "expected an int, got", {}),
         (Whole(), {"share": (2.0, 3.0)}, "share .* exceeds 1", {"n_jobs": 2}),
         (Whole(), {"share": (1.5, 3.0)}, "share .* exceeds 1", {"timeout": 600}),
-        (
-            Whole(),
-            {"kernel": ["x", "y"], "max_depth": (1, 9)},
-            "unknown kernel",
-            {"error_score": -1.0},
-        ),
+        (Whole(), {"kernel": ["x", "y"], "max_depth": (1, 9)}, "unknown kernel",
+         {"error_score": -1.0}),
         (Whole(), {"kernel": Choice({"a": {"share": (1.5, 3.0)}})}, "exceeds 1", {}),
         (STEPS, {"tree": Choice({Whole(): {"tree__share": (1.5, 3.0)}})}, "1.5|2", {}),
         # From scikit-learn 1.8 on, `penalty` is deprecated.
-        (
-            LogisticRegression(solver="lbfgs"),
-            {"penalty": ["l1"], "C": (0.1, 10.0)},
-            "Solver lbfgs supports only",
-            {},
-        ),
+        (LogisticRegression(solver="lbfgs"), {"penalty": ["l1"], "C": (0.1, 10.0)},
+         "Solver lbfgs supports only", {}),
     ],
-)
+)  # fmt: skip
 def test_values_that_always_fail_end_the_search(
     estimator, space, words, more, fits_here
 ):
@@ -422,67 +372,41 @@ def test_values_that_always_fail_end_the_search(
     assert type(raised.value.__cause__).__name__ in str(raised.value)
 
 
-@pytest.mark.parametrize("kind", SEARCHES)
-def test_values_that_always_fail_end_each_search(kind):
-    if kind is TextRepresentationSearchCV:
-        return
-    more = {"estimator": Whole(), "search_spaces": {"share": (1.5, 3.0), **OTHERS}}
-    if "complexity" in make(kind).get_params():
-        more["complexity"] = {"min_samples_leaf": 1}
-    with pytest.raises(ValueError, match="search_spaces: .*'share'.* exceeds 1"):
-        make(kind, **more).fit(X, y)
-
-
 def scores_sometimes(model, X, y):
     if model.quality < 0.9:
         raise KeyError("a scorer")
     return model.quality
 
 
-def begins_with(points, **more):
-    return {"initial_points": points, "n_iter": 8, **more}
+QUALITY = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
+LISTED = {"quality": [0.1, 0.2, 0.3, 0.9]}
+FILLED = Pipeline([("fill", "passthrough"), ("svc", SVC())])
+FILLS = {"fill": ["passthrough", SimpleImputer()], "svc__C": (0.1, 10.0)}
+BAD = [{"quality": q, "bad": "fit"} for q in (0.1, 0.2, 0.3)]
+UNFILLED = [{"fill": "passthrough", "svc__C": C} for C in (1.0, 2.0, 3.0)]
+RISING = [{"quality": q} for q in LISTED["quality"]]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "estimator, space, X, more",
     [
-        (
-            Sometimes(),
-            {"quality": (0.0, 1.0), "bad": [None, "fit"]},
-            X,
-            begins_with([{"quality": q, "bad": "fit"} for q in (0.1, 0.2, 0.3)]),
-        ),
-        (
-            Pipeline([("fill", "passthrough"), ("svc", SVC())]),
-            {"fill": ["passthrough", SimpleImputer()], "svc__C": (0.1, 10.0)},
-            WITH_GAPS,
-            begins_with(
-                [{"fill": "passthrough", "svc__C": C} for C in (1.0, 2.0, 3.0)]
-            ),
-        ),
+        (Sometimes(), QUALITY, X, {"initial_points": BAD}),
+        (FILLED, FILLS, WITH_GAPS, {"initial_points": UNFILLED}),
         # All configurations are tried, as by GridSearchCV.
-        (Whole(kernel="b"), {"kernel": list("wxyza")}, X, {"n_iter": 5}),
-        (Whole(), {"share": [1.5, 2.0, 3.0, 0.5]}, X, {"n_iter": 5}),
+        (Whole(kernel="b"), {"kernel": list("wxyza")}, X, {}),
+        (Whole(), {"share": [1.5, 2.0, 3.0, 0.5]}, X, {}),
         *(
-            (
-                Sometimes(),
-                {"quality": [0.1, 0.2, 0.3, 0.9]},
-                X,
-                begins_with(
-                    [{"quality": q} for q in (0.1, 0.2, 0.3, 0.9)],
-                    scoring=scores_sometimes,
-                    error_score=error_score,
-                ),
-            )
-            for error_score in (0.0, math.nan)
+            (Sometimes(), LISTED, X, {"initial_points": RISING, "error_score": value})
+            for value in (0.0, math.nan)
         ),
     ],
 )
 def test_first_trials_that_fail_by_chance_do_not_end_the_search(
     estimator, space, X, more
 ):
-    search = search_of(estimator, space, **more).fit(X, y)
+    scoring = scores_sometimes if space is LISTED else None
+    search = search_of(estimator, space, scoring=scoring, n_iter=8, **more).fit(X, y)
     # A finite error_score hides failures of the scorer.
     expected = {"failed"} if more.get("error_score") != 0.0 else {"complete"}
     assert {trial.state for trial in search.trials_[:3]} == expected
