@@ -104,7 +104,7 @@ def test_features_that_inner_estimators_use(kind):
     X = rng.normal(size=(90, 5)) * [1.0, 1.0, 9.0, 1.0, 1.0]
     y = (X[:, 1:4].sum(axis=1) > 0.0).astype(int)
     X[:, [1, 3]] += y[:, None]
-    options = {"random_state": 0, "min_samples": 9, "n_iter": 1}
+    options = {"random_state": 0, "min_samples": 9, "n_iter": 1, "thresholds": 5}
     options |= {"residual_threshold": 99.0}
     options |= {"param_grid": {}, "param_distributions": {}}
     options = {name: value for name, value in options.items() if name in known}

@@ -91,11 +91,11 @@ USUAL = [
 
 @pytest.mark.parametrize(("load", "scoring"), USUAL)
 def test_fast_formulas_of_usual_metrics_equal_the_scorers(load, scoring, monkeypatch):
-    X, y = (part[::3] for part in load(return_X_y=True))
+    X, y = (part[::5] for part in load(return_X_y=True))
     regresses = load is load_diabetes
     kind = DecisionTreeRegressor if regresses else DecisionTreeClassifier
     space = {"max_depth": (1, 20), "min_samples_leaf": (1, 40)}
-    search = BayesSearchCV(kind(random_state=0), space, n_iter=4, random_state=0)
+    search = BayesSearchCV(kind(random_state=0), space, n_iter=3, random_state=0)
     search.set_params(cv=3, surrogate="random", scoring=scoring, refit="ensemble")
     compared, fast = [], FoldScorer.fast
 
