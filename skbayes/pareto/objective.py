@@ -16,6 +16,7 @@ from skbayes import compat
 from skbayes.space.dimensions import FloatArray
 from skbayes.trial.learning_curves import Guide
 from skbayes.trial.measure import COSTS, Measure, parse_measurement
+from skbayes.trial.option_table import require
 from skbayes.trial.records import Trial, TrialState
 from skbayes.utils.ranking import is_nondominated
 
@@ -45,6 +46,8 @@ class Objectives:
         self.measures: dict[str, Measure] = {}
         directions = [self._take(name, objectives[name]) for name in self.names]
         self.signs = np.where(np.array(directions) == "max", 1.0, -1.0)
+        if self.measures:
+            require("costs")
         if not self.scorers:
             raise ValueError(
                 "objectives must contain at least one scorer, such as 'accuracy', got "

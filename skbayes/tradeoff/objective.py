@@ -11,6 +11,7 @@ from skbayes.results.costs import trial_cost
 from skbayes.space.dimensions import is_number
 from skbayes.trial.measure import COSTS, Measure
 from skbayes.trial.objectives import GuidingMetric
+from skbayes.trial.option_table import require
 from skbayes.trial.records import Trial
 
 
@@ -35,6 +36,7 @@ class ScoreAndCost(GuidingMetric):
     def __init__(self, settings: Mapping[str, Any], scorers: Any) -> None:
         self.cost, measure = parse_cost(settings["cost"])
         self.measures = {self.cost: measure}
+        require("costs")
         self._is_unit = settings["score_range"] is None
         self._low, self._high = _bounds(settings["score_range"])
         super().__init__(settings, scorers)

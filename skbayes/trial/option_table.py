@@ -118,3 +118,9 @@ def killable(
         "skbayes.options.limits.backend:KillableBackend"
     )
     return kind(backend, limits, environment)
+
+
+def require(name: str) -> None:
+    """Raise ImportError if the table does not have an option."""
+    if not any(f".options.{name}." in option.aspect for option in OPTIONS):
+        raise ImportError(f"No module named 'skbayes.options.{name}' in the table.")

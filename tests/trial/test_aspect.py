@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV
+from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV
 from skbayes.trial import option_table
 from skbayes.trial.aspect import Aspect
 from skbayes.trial.fold import FoldAspect, run_folds
@@ -248,3 +248,20 @@ def test_names_of_aspects_and_parameters_are_unique():
     parameters = [name for option in OPTIONS for name in option.parameters]
     assert len(set(names)) == len(names)
     assert len(set(parameters)) == len(parameters)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        TradeoffSearchCV(SVC(), {"C": [1, 2]}, tradeoff=0.1),
+        ParetoSearchCV(
+            SVC(), {"C": [1, 2]}, objectives={"accuracy": "max", "fit_time": "min"}
+        ),
+    ],
+    ids=lambda search: type(search).__name__,
+)
+def test_costs_are_refused_without_their_option(search, monkeypatch, svc_fits):
+    monkeypatch.setattr(option_table, "OPTIONS", ())
+    with pytest.raises(ImportError, match=r"skbayes\.options\.costs"):
+        search.fit(X, y)
+    assert not svc_fits
