@@ -259,7 +259,18 @@ def fits(estimator, X=X, y=y, space=None, **more):
             search_of(refit={"rule": "ensemble", "metric": "acuracy"}),
             "refit: 'acuracy' is not a metric of the search. Did you mean 'accuracy'",
         ),
-        (search_of(refit={"rule": "ensembel"}), "refit.* Did you mean 'ensemble'"),
+        *(
+            (search_of(refit=refit), f"refit.*{text}")
+            for refit, text in [
+                ({"max_members": 3}, "must be one of .*'ensemble'"),
+                ({"threshold": "f1"}, "must be one of .*'ensemble'"),
+                ({"rule": True}, "got True"),
+                ({"rule": "ensembel"}, "Did you mean 'ensemble'"),
+                ({"rule": "ensemble", "max_member": 3}, "Did you mean 'max_members'"),
+                ({"rule": "corrected", "margin": 1}, "no option 'margin'"),
+                ({"rule": "correct"}, "must be one of 'corrected', 'ensemble'"),
+            ]
+        ),
         (search_of(refit="Ensemble"), "Did you mean 'ensemble'"),
         (search_of(scoring=scored, refit="Corrected"), "Did you mean 'corrected'"),
         (

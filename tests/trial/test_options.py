@@ -3,10 +3,7 @@
 from functools import partial
 
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.linear_model import LogisticRegression
 
-from skbayes import BayesSearchCV
 from skbayes.results import OneStandardError
 from skbayes.trial.options import (
     RefitChoice,
@@ -41,25 +38,6 @@ BY_F1 = OneStandardError(metric="f1")
 )
 def test_meaning_of_refit(refit, scoring, expected):
     assert refit_choice(refit, scoring) == expected
-
-
-@pytest.mark.parametrize(
-    ("refit", "text"),
-    [
-        ({"max_members": 3}, "must be one of .*'ensemble'"),
-        ({"threshold": "f1"}, "must be one of .*'ensemble'"),
-        ({"rule": True}, "got True"),
-        ({"rule": "esemble"}, "got 'esemble'"),
-        ({"rule": "ensemble", "max_member": 3}, "Did you mean 'max_members'"),
-        ({"rule": "corrected", "margin": 1}, "no option 'margin'"),
-        ({"rule": "correct"}, "must be one of 'corrected', 'ensemble'"),
-    ],
-)
-def test_a_wrong_dict_is_an_error_before_any_fit(refit, text):
-    X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, refit=refit)
-    with pytest.raises(ValueError, match=text):
-        search.fit(X, y)
 
 
 parse_seconds = partial(parse_time, "timeout")

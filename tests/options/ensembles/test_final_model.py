@@ -202,9 +202,6 @@ def test_bounds_on_size_hold_for_the_sum_of_the_members(taken):
 
 # Options that are combined with an ensemble, several at once.
 OPTIONS = {
-    "processes, two metrics":
-        {"n_jobs": 2, "pre_dispatch": 2, "scoring": ["accuracy", "neg_log_loss"],
-         "constraints": {"fit_time": "<= 1000"}},
     "kept fits, pruning, own metric":
         {"return_folds": ["all", "estimators", "predict_proba"], "n_iter": 9,
          "scoring": make_scorer(f1_score), "pruning": True},
@@ -216,9 +213,6 @@ OPTIONS = {
         {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}, "n_subsets": 2},
     "shared steps": {"estimator": SCALED, "space": SCALED_SPACE},
     "no probabilities": {"estimator": SVC(), "space": SMOOTH, "scoring": "roc_auc"},
-    "one against one":
-        {"estimator": SVC(decision_function_shape="ovo"), "space": SMOOTH,
-         "scoring": "accuracy", "data": IRIS},
     "regression":
         {"estimator": DecisionTreeRegressor(random_state=0),
          "scoring": "neg_root_mean_squared_error", "data": DIABETES},

@@ -98,10 +98,19 @@ def raises(model, X, y):
     raise RuntimeError("no score")
 
 
+RULES = [True, "corrected", "ensemble", lambda results: 0]
+SCORERS = [scores_nan, scores_infinity, raises]
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("scorer", [scores_nan, scores_infinity, raises])
-@pytest.mark.parametrize("refit", [True, "corrected", "ensemble", lambda results: 0])
-@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize(
+    "kind, refit, scorer",
+    [
+        (kind, refit, SCORERS[(i + j) % 3])
+        for i, kind in enumerate(SEARCHES)
+        for j, refit in enumerate(RULES)
+    ],
+)
 def test_a_search_without_any_score_says_that_its_model_is_not_tuned(
     kind, refit, scorer
 ):

@@ -83,6 +83,12 @@ def reference():
     return smooth().fit(X, y)
 
 
+@pytest.fixture(scope="module")
+def restless_reference():
+    with joblib.parallel_config("sequential"):
+        return restless().fit(X, y)
+
+
 def assert_same_search(a, b):
     assert_same_tables(a.cv_results_, b.cv_results_)
     assert a.best_params_ == b.best_params_
@@ -143,7 +149,9 @@ def test_a_journal_keeps_the_number_of_trials_in_flight(tmp_path):
         run(1, 6, journal=path, pre_dispatch=1)
 
 
-def test_same_trials_on_every_backend_whatever_the_timing(backend, reference):
+def test_same_trials_on_every_backend_whatever_the_timing(
+    backend, reference, restless_reference
+):
     assert_same_search(smooth().fit(X, y), reference)
     found, (around, _) = [], joblib.parallel.get_active_backend()
 
@@ -154,8 +162,7 @@ def test_same_trials_on_every_backend_whatever_the_timing(backend, reference):
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(600)
-    with joblib.parallel_config("sequential"):
-        assert_same_search(found[0], restless().fit(X, y))
+    assert_same_search(found[0], restless_reference)
 
 
 def test_trials_have_limits_on_dask(cluster):
@@ -308,7 +315,9 @@ def with_failures(search):
 
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
 @pytest.mark.parametrize("where", ["loky", "dask"])
-def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder, monkeypatch):
+def test_a_dying_worker_costs_its_trial_alone(
+    where, request, temp_folder, monkeypatch, restless_reference
+):
     terminate, calls = MemmappingExecutor.terminate, []
 
     def stumble(executor, kill_workers=False):
@@ -320,7 +329,7 @@ def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder, monke
         # An error of the cleanup after a crash counts as the crash.
         monkeypatch.setattr(MemmappingExecutor, "terminate", stumble)
     # The third of the first four trials in flight.
-    fatal = restless().fit(X, y).trials_[2].params["quality"]
+    fatal = restless_reference.trials_[2].params["quality"]
     expected = with_failures(restless(Fatal(fatal=fatal)))
     with workers(where, request):
         if not joblib.parallel.get_active_backend()[0].supports_retrieve_callback:
@@ -371,8 +380,10 @@ def test_what_cannot_be_unpickled_in_a_worker_is_an_error(bad, space, error):
         search.fit(X, y)
 
 
-def test_an_error_is_raised_when_those_in_flight_have_ended(temp_folder):
-    tried = restless().fit(X, y).trials_
+def test_an_error_is_raised_when_those_in_flight_have_ended(
+    temp_folder, restless_reference
+):
+    tried = restless_reference.trials_
     model = Fatal(fatal=tried[4].params["quality"])
     with joblib.parallel_config("loky", n_jobs=2):
         search = restless(model, error_score="raise")
