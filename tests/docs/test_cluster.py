@@ -21,8 +21,11 @@ NAMES = ["beginning", "laptop", "dask", "jobs", "ray", "spark"]
 BLOCKS = map(textwrap.dedent, BLOCK.findall(PAGE.read_text("utf-8")))
 CODE = dict(zip(NAMES, BLOCKS, strict=True))
 PACKAGES = {"jobs": "dask_jobqueue", "ray": "ray", "spark": "joblibspark"}
-# Fewer trials, because Ray and Spark receive the data with each task.
-FEWER = "n_iter=12", "n_iter=4"
+# Fewer trials, because Ray and Spark receive the data with each task. Half of them are
+# proposed after scores have arrived.
+for old, new in (("n_iter=12", "n_iter=4"), ("pre_dispatch=4", "pre_dispatch=2")):
+    assert old in CODE["beginning"]
+    CODE["beginning"] = CODE["beginning"].replace(old, new)
 # Everything except for the times.
 SHOW = 'print(search.cv_results_["params"], search.cv_results_["mean_test_score"])\n'
 ENVIRONMENT = environment(
@@ -35,7 +38,7 @@ ENVIRONMENT = environment(
 def started(ending, folder, *replaced):
     """Start the script with an ending, in which other names replace some."""
     code = CODE["beginning"] + CODE[ending]
-    for old, new in (FEWER, *replaced):
+    for old, new in replaced:
         assert old in code
         code = code.replace(old, new)
     script = folder / "search.py"
@@ -63,7 +66,7 @@ def printed(*scripts, folder):
 def expected():
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(CODE["beginning"].replace(*FEWER) + CODE["laptop"] + SHOW, {})
+        exec(CODE["beginning"] + CODE["laptop"] + SHOW, {})
     return out.getvalue()
 
 
