@@ -775,7 +775,7 @@ STUDY = Study(
     own_process=True,
     smallest=(
         *("--tasks", "choose:sst2: logistic", "--methods", "bayes"),
-        *("--seconds", "2", "--seeds", "1"),
+        *("--seconds", "1", "--seeds", "1"),
     ),
     summarize=summarize,
 )

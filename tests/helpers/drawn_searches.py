@@ -40,7 +40,7 @@ SPACES = {
 
 C = {"C": (1e-2, 1e3, "log-uniform")}
 RATES = {"learning_rate": (0.02, 1.0, "log-uniform"), "max_depth": (1, 3)}
-BOOSTING = GradientBoostingClassifier(random_state=0)
+BOOSTING = GradientBoostingClassifier(n_estimators=40, random_state=0)
 METRICS = {"scoring": ["accuracy", "neg_log_loss"], "refit": "neg_log_loss"}
 GOALS = {"objectives": {"model_size": "min", "accuracy": "max"}}
 SMALL = {"n_iter": 16, "n_subsets": 3, "n_small_iter": 4}
@@ -66,7 +66,7 @@ KINDS = {
         BayesSearchCV,
         BOOSTING,
         RATES,
-        {"n_iter": 8, "early_stopping": 12, **METRICS},
+        {"n_iter": 4, "early_stopping": 4, **METRICS},
     ),
 }
 

@@ -1,5 +1,7 @@
 """One small search of each kind, without imports of optional dependencies."""
 
+import functools
+import pickle
 import warnings
 
 from simple_estimators import n_leaves
@@ -61,11 +63,16 @@ def data(kind):
     return (TEXTS, LABELS) if kind is TextRepresentationSearchCV else (X, y)
 
 
-def fitted(kind):
-    """Return a fitted search."""
+@functools.cache
+def _pickled(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return make(kind).fit(*data(kind))
+        return pickle.dumps(make(kind).fit(*data(kind)))
+
+
+def fitted(kind):
+    """Return a fitted search, of which each caller has a copy."""
+    return pickle.loads(_pickled(kind))
 
 
 def small_search(estimator, spaces, **more):
