@@ -44,74 +44,54 @@ def _options(space, name):
     return found.dimension.values if isinstance(found, Choice) else [found]
 
 
-# Parameters of trees, which leave no linear booster.
-OF_TREES = [
-    {"monotone_constraints": (1, 0, 0, 0)},
-    {"monotone_constraints": "(1,0,0,0)"},
-    {"interaction_constraints": "[[0, 1], [2, 3]]"},
-    *({"max_depth": 3}, {"max_leaves": 4}, {"subsample": 0.5}, {"gamma": 0.5}),
-    *({"tree_method": "exact"}, {"grow_policy": "lossguide"}, {"max_bin": 8}),
-    *({"min_split_loss": 0.5}, {"num_parallel_tree": 2}, {"enable_categorical": True}),
-    *({"colsample_bynode": 0.5}, {"max_delta_step": 1.0}, {"importance_type": "gain"}),
-]
-
-
-# Class, set parameters, searched parameter, and the options that are left.
-LEFT = [
-    ("RandomForestClassifier", {"max_samples": 0.5}, "bootstrap", []),
-    ("RandomForestRegressor", {"max_samples": 20}, "bootstrap", []),
-    ("ExtraTreesClassifier", {"max_samples": 9, "bootstrap": True}, "bootstrap", []),
-    *(("XGBRegressor", params, "booster", []) for params in OF_TREES),
-    ("XGBRegressor", {"reg_alpha": 0.5}, "booster", ["gbtree", "gblinear"]),
-    ("XGBRegressor", {"booster": "dart", "rate_drop": 0.5}, "booster", []),
-    ("XGBRegressor", {"booster": "dart"}, "booster", ["gbtree", "gblinear", "dart"]),
-    (
-        *("XGBRegressor", {"booster": "gblinear", "feature_selector": "cyclic"}),
-        *("booster", []),
-    ),
-    *(
-        ("LGBMClassifier", params, "subsample", [])
-        for params in (
-            {"boosting_type": "goss"},
-            {"data_sample_strategy": "goss"},
-            {"boosting": "goss"},
-            {"pos_bagging_fraction": 0.5, "neg_bagging_fraction": 0.5},
-            {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1},
-        )
-    ),
-    ("LGBMClassifier", {"subsample": 0.5, "subsample_freq": 1}, "subsample_freq", []),
-    ("LGBMRegressor", {"boosting_type": "rf"}, "learning_rate", []),
-    ("LGBMRegressor", {"max_depth": 2}, "num_leaves", []),
-    ("HistGradientBoostingClassifier", {"max_depth": 2}, "max_leaf_nodes", []),
-    ("DecisionTreeClassifier", {"max_leaf_nodes": 2}, "max_depth", []),
-    ("LinearSVC", {"penalty": "l1"}, "loss", []),
-    ("SVC", {"gamma": 0.1}, "kernel", ["rbf", "poly"]),
-    (
-        *("LinearDiscriminantAnalysis", {"solver": "lsqr", "shrinkage": 0.5}),
-        *("solver", []),
-    ),
-    ("BernoulliNB", {"class_prior": [0.5, 0.5]}, "fit_prior", []),
-    ("FastICA", {"whiten": False}, "n_components", []),
-    ("SplineTransformer", {"knots": KNOTS}, "n_knots", []),
-    ("SplineTransformer", {"extrapolation": "periodic"}, "n_knots", []),
-    ("TfidfVectorizer", {"vocabulary": ["aa"]}, "ngram_range", []),
-    ("TfidfVectorizer", {"smooth_idf": False}, "use_idf", []),
-    ("HashingVectorizer", {"alternate_sign": False}, "binary", []),
-    ("SGDClassifier", {"penalty": "elasticnet", "l1_ratio": 0.5}, "penalty", []),
-    ("SGDClassifier", {"loss": "huber", "epsilon": 0.3}, "loss", []),
-    ("SGDRegressor", {"loss": "huber", "epsilon": 0.3}, "loss", []),
-    ("KernelPCA", {"kernel": "poly", "degree": 2}, "kernel", []),
-    ("KernelPCA", {"kernel": "poly", "coef0": 2.0}, "kernel", []),
-    ("KernelPCA", {"kernel": "poly", "gamma": 0.2}, "kernel", ["rbf", "poly"]),
+TF_IDF, XGB, LGBM = "TfidfVectorizer", "XGBRegressor", "LGBMClassifier"
+# Class, searched parameter, and sets of parameters that leave no options of it.
+NONE_LEFT: list[tuple[str, str, list[dict]]] = [
+    ("RandomForestClassifier", "bootstrap", [{"max_samples": 0.5}]),
+    ("RandomForestRegressor", "bootstrap", [{"max_samples": 20}]),
+    ("ExtraTreesClassifier", "bootstrap", [{"max_samples": 9, "bootstrap": True}]),
+    (XGB, "booster", [{"monotone_constraints": (1, 0, 0, 0)}, {"max_bin": 8},
+                      {"interaction_constraints": "[[0, 1], [2, 3]]"},
+                      {"tree_method": "exact"}, {"min_split_loss": 0.5},
+                      {"booster": "dart", "rate_drop": 0.5},
+                      {"booster": "gblinear", "feature_selector": "cyclic"}]),
+    (LGBM, "subsample", [{"boosting_type": "rf", "subsample": 0.5,
+                          "subsample_freq": 1}]),
+    (LGBM, "subsample_freq", [{"subsample": 0.5, "subsample_freq": 1}]),
+    ("LGBMRegressor", "learning_rate", [{"boosting_type": "rf"}]),
+    ("HistGradientBoostingClassifier", "max_leaf_nodes", [{"max_depth": 2}]),
+    ("DecisionTreeClassifier", "max_depth", [{"max_leaf_nodes": 2}]),
+    ("LinearSVC", "loss", [{"penalty": "l1"}]),
+    ("LinearDiscriminantAnalysis", "solver", [{"solver": "lsqr", "shrinkage": 0.5}]),
+    ("BernoulliNB", "fit_prior", [{"class_prior": [0.5, 0.5]}]),
+    ("FastICA", "n_components", [{"whiten": False}]),
+    ("SplineTransformer", "n_knots", [{"knots": KNOTS}, {"extrapolation": "periodic"}]),
+    (TF_IDF, "ngram_range", [{"vocabulary": ["aa"]}]),
+    (TF_IDF, "use_idf", [{"smooth_idf": False}]),
+    ("HashingVectorizer", "binary", [{"alternate_sign": False}]),
+    ("SGDClassifier", "penalty", [{"penalty": "elasticnet", "l1_ratio": 0.5}]),
+    ("SGDClassifier", "loss", [{"loss": "huber", "epsilon": 0.3}]),
+    ("SGDRegressor", "loss", [{"loss": "huber", "epsilon": 0.3}]),
+    ("KernelPCA", "kernel", [{"kernel": "poly", "degree": 2},
+                             {"kernel": "poly", "coef0": 2.0}]),
+]  # fmt: skip
+LEFT = [(name, one, params, []) for name, one, sets in NONE_LEFT for params in sets]
+LEFT += [
+    (XGB, "booster", {"reg_alpha": 0.5}, ["gbtree", "gblinear"]),
+    (XGB, "booster", {"booster": "dart"}, ["gbtree", "gblinear", "dart"]),
+    ("SVC", "kernel", {"gamma": 0.1}, ["rbf", "poly"]),
+    ("KernelPCA", "kernel", {"kernel": "poly", "gamma": 0.2}, ["rbf", "poly"]),
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "searched", "left"), LEFT, ids=lambda one: str(one)[:30]
+    ("name", "searched", "params", "left"), LEFT, ids=lambda one: str(one)[:30]
 )
 def test_what_conflicts_with_a_set_parameter_is_not_searched(
-    name, params, searched, left
+    name, searched, params, left
 ):
+    default = _space(_make(name))
+    assert searched in names_in(default) or "solver" in params
     estimator = _make(name, **params)
     steps = Pipeline([("m", estimator)])
     bagging = BaggingClassifier(estimator)
@@ -135,12 +115,6 @@ def test_components_of_arpack_are_fewer_than_all(own, n_rows):
     for config in Space.from_notation(space).covering_sample():
         fitted = clone(pca).set_params(**config).fit(rows)
         assert fitted.n_components_ < min(rows.shape)
-
-
-def test_the_space_of_defaults_has_all_options():
-    for name, params, searched, _ in LEFT:
-        default = _space(_make(name))
-        assert searched in names_in(default) or "solver" in params, name
 
 
 def test_words_may_be_as_frequent_as_they_must_be():
@@ -168,23 +142,25 @@ def test_a_monotonic_constraint_holds_in_the_best_model():
     assert np.all(np.diff(search.predict(rows)) >= 0.0)
 
 
-OF_LIGHTGBM: list[dict] = [
-    {"is_unbalance": True},
-    {"scale_pos_weight": 5.0},
-    {"boosting": "rf"},
-    {"boosting": "goss"},
-    {"pos_bagging_fraction": 0.5},
-    {"neg_bagging_fraction": 0.5},
-    {"max_depth": 2},
-    {"data_sample_strategy": "goss"},
+# A parameter and its value, and one that is not searched beside it.
+OF_LIGHTGBM = [
+    ("is_unbalance", True, "class_weight"),
+    ("scale_pos_weight", 5.0, "class_weight"),
+    ("boosting", "rf", "learning_rate"),
+    ("boosting", "goss", "subsample"),
+    ("pos_bagging_fraction", 0.5, "subsample"),
+    ("neg_bagging_fraction", 0.5, "subsample"),
+    ("max_depth", 2, "num_leaves"),
+    ("data_sample_strategy", "goss", "subsample"),
 ]
 
 
-@pytest.mark.parametrize("params", OF_LIGHTGBM, ids=str)
-def test_all_names_of_a_parameter_of_lightgbm_have_the_same_conflicts(params):
+@pytest.mark.parametrize(("name", "value", "dropped"), OF_LIGHTGBM)
+def test_all_names_of_a_parameter_of_lightgbm_have_the_same_conflicts(
+    name, value, dropped
+):
     lightgbm = pytest.importorskip("lightgbm")
-    rare = np.arange(60) % 8 == 0
-    (name, value), rows = *params.items(), np.zeros((60, 2))
+    rare, rows = np.arange(60) % 8 == 0, np.zeros((60, 2))
     table = lightgbm.basic._ConfigAliases._get_all_param_aliases()
     plain = default_space(lightgbm.LGBMClassifier(), rows, rare)
     spaces = [
@@ -192,7 +168,7 @@ def test_all_names_of_a_parameter_of_lightgbm_have_the_same_conflicts(params):
         for alias in {name, *table[name]}
     ]
     assert all(space == spaces[0] for space in spaces)
-    assert spaces[0] < names_in(plain)
+    assert spaces[0] < names_in(plain) and dropped in names_in(plain) - spaces[0]
 
 
 @pytest.mark.parametrize(

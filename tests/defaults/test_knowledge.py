@@ -110,9 +110,14 @@ BOOSTING = {
         },
     }
 }
-RATE = {"learning_rate": (0.01, 0.5, "log-uniform")}
-TREES = {"n_estimators": (30, 500, "log-uniform")}
+LOG = "log-uniform"
+RATE = {"learning_rate": (0.01, 0.5, LOG)}
+TREES = {"n_estimators": (30, 500, LOG)}
 DEPTH = {"max_depth": (1, 8)}
+
+
+def boosted(n_estimators=100):
+    return GradientBoostingRegressor(n_estimators=n_estimators)
 
 
 @pytest.mark.parametrize(
@@ -135,23 +140,6 @@ def test_a_learning_rate_needs_its_number_of_rounds(space, most_rounds, applied,
         prior = learned_prior(parts, Space.from_notation(space), values, most_rounds)
     assert repr(prior) == f"OptimumPrior({', '.join(applied)})"
     assert n == (0 if prior.portfolio is None else len(prior.portfolio.rows))
-
-
-def test_the_number_of_rounds_of_the_estimator_decides_which_rates_apply():
-    for trees, rates in ((100, [0.1, 0.2]), (300, [0.1, 0.02])):
-        model = GradientBoostingRegressor(n_estimators=trees)
-        found = portfolio_of(model, RATE, BOOSTING)
-        assert [params["learning_rate"] for params in found] == pytest.approx(rates)
-    assert prior_of(GradientBoostingRegressor(n_estimators=9), RATE, BOOSTING) is None
-
-
-def test_a_number_that_a_space_lacks_matters_for_boosted_estimators_only():
-    known = toy(portfolio=[{}, {"C": 10.0, "coef0": 3.0}, {"C": 50.0, "degree": 2}])
-    known["SVC"]["regrets"] = [[50], [0], [20]]
-    found = portfolio_of(SVC(), {"C": (0.1, 100.0, "log-uniform")}, known)
-    assert [params["C"] for params in found] == pytest.approx(
-        [1.0, 10.0, 50.0], rel=1e-4
-    )
 
 
 def test_the_rounds_of_another_model_are_not_those_of_a_learning_rate():
@@ -261,49 +249,61 @@ def test_some_parameters_are_relative_to_the_scale_of_the_target(scale):
     assert portfolio_of(Ridge(), space, known, y)[1] == {"alpha": 0.5 * scale}
 
 
-def test_a_portfolio_begins_with_the_estimators_own_values():
-    space = {"C": (0.1, 50.0), "kernel": ["rbf", "linear"]}
-    own, learned = portfolio_of(SVC(C=2.0), space, toy())
-    assert own["kernel"] == "rbf"
-    assert own["C"] == pytest.approx(2.0, abs=1e-4)
-    assert learned["kernel"] == "linear"
-    assert learned["C"] == pytest.approx(10.0, abs=1e-4)
-    # The nearest value of a list; from outside of it, the estimator's own.
-    points = portfolio_of(SVC(), {**space, "C": [0.5, 1.0, 2.0]}, toy())
-    assert points == [{"C": 1.0, "kernel": "rbf"}, {"C": 1.0, "kernel": "linear"}]
-    points = portfolio_of(SVC(), {**space, "C": [1, 5, 20, 100]}, toy())
-    assert points[1]["C"] in (5, 20)
+SHARES = (0.1, 50.0)
+KERNELS = {"kernel": ["rbf", "linear"]}
+FEW = {"n_estimators": (30, 200, "log-uniform")}
+BEST_IS_RBF = Space.from_notation(
+    {"C": SHARES, **KERNELS}, constraint=lambda params: params["kernel"] == "rbf"
+)
+LACKING = toy(
+    portfolio=[{}, {"C": 10.0, "coef0": 3.0}, {"C": 50.0, "degree": 2}],
+    regrets=[[50], [0], [20]],
+)
 
 
-def test_points_with_another_option_than_the_users_are_left_out():
-    # The point needs the linear kernel.
-    assert portfolio_of(SVC(), {"C": (0.1, 50.0)}, toy()) is None
-    space = {"C": (0.1, 50.0), "kernel": ["rbf", "poly"]}
-    assert portfolio_of(SVC(), space, toy()) is None
-    assert len(portfolio_of(SVC(kernel="linear"), {"C": (0.1, 50.0)}, toy())) == 2
-    space = Space.from_notation(
-        {"C": (0.1, 50.0), "kernel": ["rbf", "linear"]},
-        constraint=lambda params: params["kernel"] == "rbf",
-    )
-    assert portfolio_of(SVC(), space, toy()) is None
-
-
-@pytest.mark.parametrize("n_others", [2, 3])
-def test_an_option_that_a_space_lacks_is_ignored_if_few_configurations_fit(n_others):
+def with_option(n_others):
+    """Return knowledge in which one point has an option of its own."""
     others = [{"C": value} for value in (2.0, 3.0, 4.0)[:n_others]]
     points = [{}, *others, {"C": 9.0, "shrinking": False}]
-    known = toy(portfolio=points, regrets=[[0]] * len(points))
-    found = portfolio_of(SVC(), {"C": [1.0, 2.0, 3.0, 4.0, 9.0]}, known)
-    assert ({"C": 9.0} in found) == (n_others == 2)
+    return toy(portfolio=points, regrets=[[0]] * len(points))
 
 
-def test_a_number_that_a_space_of_a_boosted_estimator_lacks_is_ignored_then():
-    found = portfolio_of(GradientBoostingRegressor(), {**RATE, **TREES}, BOOSTING)
-    assert [params["n_estimators"] for params in found] == [100, 400, 80]
-    # A low learning rate needs its number of rounds.
-    few = {"n_estimators": (30, 200, "log-uniform")}
-    found = portfolio_of(GradientBoostingRegressor(), {**RATE, **few}, BOOSTING)
-    assert [params["n_estimators"] for params in found] == [100, 80]
+@pytest.mark.parametrize(
+    ("estimator", "space", "known", "name", "expected"),
+    [
+        # The estimator's own values come first.
+        (SVC(C=2.0), {"C": SHARES, **KERNELS}, toy(), "C", [2.0, 10.0]),
+        (SVC(C=2.0), {"C": SHARES, **KERNELS}, toy(), "kernel", ["rbf", "linear"]),
+        # The nearest value of a list; from outside of it, the estimator's own.
+        (SVC(), {"C": [0.5, 1.0, 2.0], **KERNELS}, toy(), "C", [1.0, 1.0]),
+        (SVC(), {"C": [1, 5, 200], **KERNELS}, toy(), "C", [1, 5]),
+        # The point needs the linear kernel.
+        (SVC(), {"C": SHARES}, toy(), "C", None),
+        (SVC(), {"C": SHARES, "kernel": ["rbf", "poly"]}, toy(), "C", None),
+        (SVC(), BEST_IS_RBF, toy(), "C", None),
+        (SVC(kernel="linear"), {"C": SHARES}, toy(), "C", [1.0, 10.0]),
+        # An option that the space lacks is ignored if few other points fit.
+        (SVC(), {"C": [1.0, 2, 3, 4, 9]}, with_option(2), "C", [1.0, 2, 3, 9]),
+        (SVC(), {"C": [1.0, 2, 3, 4, 9]}, with_option(3), "C", [1.0, 2, 3, 4]),
+        # A number that the space lacks matters for boosted estimators only.
+        (SVC(), {"C": (0.1, 100.0, LOG)}, LACKING, "C", [1.0, 10.0, 50.0]),
+        (boosted(), {**RATE, **TREES}, BOOSTING, "n_estimators", [100, 400, 80]),
+        # A low learning rate needs its number of rounds.
+        (boosted(), {**RATE, **FEW}, BOOSTING, "n_estimators", [100, 80]),
+        (boosted(100), RATE, BOOSTING, "learning_rate", [0.1, 0.2]),
+        (boosted(300), RATE, BOOSTING, "learning_rate", [0.1, 0.02]),
+        (boosted(9), RATE, BOOSTING, "learning_rate", None),
+    ],
+)
+def test_a_portfolio_has_the_points_that_fit_the_space(
+    estimator, space, known, name, expected
+):
+    found = portfolio_of(estimator, space, known)
+    values = None if found is None else [params[name] for params in found]
+    if isinstance((expected or [""])[0], str):
+        assert values == expected
+    else:
+        assert values == pytest.approx(expected, rel=1e-3)
 
 
 def test_a_value_that_is_no_number_has_no_density():

@@ -8,54 +8,6 @@ from skbayes import Optimizer
 from skbayes.surrogates import GaussianProcess
 
 
-def test_what_was_learned_comes_before_what_was_told():
-    optimizer = Optimizer({"a": (0.0, 1.0), "b": (0.0, 1.0)}, random_state=0)
-    known = optimizer._observations()
-    assert known.X.shape == known.pending.shape == (0, 2)
-    assert known.scores.shape == known.noise.shape == (0,)
-    optimizer.tell({"a": 0.5, "b": 0.25}, 1.0, noise=0.2)
-    optimizer.tell({"a": 0.75, "b": 0.0}, math.nan, noise=0.2)
-    optimizer.learn({"a": 0.125, "b": 0.5}, 2.0, noise=0.4)
-    optimizer.pend({"a": 1.0, "b": 1.0})
-    known = optimizer._observations()
-    np.testing.assert_array_equal(known.X, [[0.125, 0.5], [0.5, 0.25], [0.75, 0.0]])
-    np.testing.assert_array_equal(known.scores, [2.0, 1.0, np.nan])
-    # A failure has no uncertainty.
-    np.testing.assert_array_equal(known.noise, [0.4, 0.2, 0.0])
-    np.testing.assert_array_equal(known.pending, [[1.0, 1.0]])
-
-
-def test_a_failure_told_before_the_number_of_objectives_was_known():
-    optimizer = Optimizer({"a": (0.0, 1.0)}, random_state=0)
-    optimizer.tell({"a": 0.5}, math.nan)
-    optimizer.tell({"a": 0.6}, [1.0, 2.0], noise=[0.0, 0.1])
-    known = optimizer._observations()
-    np.testing.assert_array_equal(known.scores, [[np.nan, np.nan], [1.0, 2.0]])
-    np.testing.assert_array_equal(known.noise, [[0.0, 0.0], [0.0, 0.1]])
-
-
-def test_arrays_that_grow_are_those_of_all_trials():
-    rng = np.random.default_rng(0)
-    asked, other = (
-        Optimizer({"a": (0.0, 1.0), "m": ["u", "v"]}, random_state=0) for _ in range(2)
-    )
-    for step in range(40):
-        params = {"a": float(rng.random()), "m": "uv"[step % 2]}
-        # The numbers of scores and constraints are known after some failures.
-        score = math.nan if step < 3 else [step, -1.0]
-        constraints = [0.1 * step, math.nan] if step > 5 and step % 2 else None
-        add = "learn" if step % 13 == 5 else "tell"
-        for optimizer in (asked, other):
-            getattr(optimizer, add)(params, score, constraints=constraints)
-            if step % 4 == 0:
-                optimizer.pend({"a": step / 40, "m": "u"})
-        asked._observations()
-    found, expected = asked._observations(), other._observations()
-    assert len(found.X) == 40 and found.slacks.shape == (40, 2)
-    for name in ("X", "scores", "noise", "slacks", "pending"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-
-
 class NoNoise:
     def fit(self, X, y):
         return self
@@ -69,25 +21,23 @@ class AnyNoise(NoNoise):
 
 
 def told(surrogate="gp", **arguments):
-    """Return the observation of a trial that was told."""
+    """Return an optimizer that was told of a trial."""
     optimizer = Optimizer({"x": (0.0, 1.0)}, surrogate=surrogate, random_state=0)
     optimizer.tell({"x": 0.5}, **{"score": 1.0, **arguments})
-    return optimizer._observed[0]
+    return optimizer
 
 
 def test_numbers_that_are_taken():
     for score in (1, True, np.float32(1.0), np.int8(1)):
-        (value,) = told(score=score).scores
+        ((_, (value,)),) = told(score=score).pareto_front
         assert type(value) is float and value == 1.0
-    for failed in (math.nan, math.inf, -math.inf, 10**400):
-        assert math.isnan(told(score=failed).scores[0])
     for censored in (True, False, np.True_):
-        assert told(cost=np.float32(1e-6), censored=censored)
+        assert told(cost=np.float32(1e-6), censored=censored).n_told == 1
     for surrogate in ("gp", GaussianProcess(), AnyNoise(), NoNoise()):
-        for none in (None, 0, 0.0):
-            assert told(surrogate, noise=none).noise == [0.0]
+        nothing = [told(surrogate, noise=none) for none in (None, 0, 0.0)]
+        assert [one.n_told for one in nothing] == [1, 1, 1]
         if not isinstance(surrogate, NoNoise):
-            assert told(surrogate, noise=np.float64(0.5)).noise == [0.5]
+            assert told(surrogate, noise=np.float64(0.5)).n_told == 1
 
 
 def test_a_line_says_what_was_told():

@@ -523,7 +523,7 @@ SQUARE = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
 
 
 def test_several_objectives_find_the_whole_front():
-    optimizer = Optimizer(SQUARE, random_state=0)
+    optimizer = Optimizer(SQUARE, surrogate="gp-rbf", random_state=0)
     for _ in range(18):
         params = optimizer.ask()
         optimizer.tell(params, two(params))

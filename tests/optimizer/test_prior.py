@@ -91,14 +91,6 @@ def test_the_design_begins_at_the_center_of_the_prior():
     assert first["y"] == pytest.approx(0.5, abs=2e-3)
 
 
-def test_configurations_in_flight_differ():
-    optimizer = Optimizer(SPACE, prior=PRIOR, random_state=0)
-    trials(optimizer, 7)
-    X = np.nan_to_num(SPACE.encode(optimizer.ask(4)), nan=2.0)
-    distances = np.abs(X[:, None] - X[None]).sum(axis=-1)
-    assert np.min(distances[np.triu_indices(4, 1)]) > 1e-3
-
-
 def test_a_tradeoff_has_a_column_more_than_the_prior():
     space = SPACE.extended("train_size", Integer(1, 3))
     optimizer = TradeoffOptimizer(

@@ -98,18 +98,18 @@ def few_draws(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "notation", [{"a": (1, 900)}, [{"a": (1, 900)}, {"a": (1, 900)}]]
+    "notation", [{"a": (1, 400)}, [{"a": (1, 400)}, {"a": (1, 400)}]]
 )
 def test_a_large_space_is_scanned_to_its_end(few_draws, monkeypatch, notation):
     """Overlapping dicts have one row for each configuration."""
-    monkeypatch.setattr(candidates, "MAX_LISTED", 300)
-    found, rng = make(notation, lambda p: p["a"] > 897), np.random.default_rng(0)
+    monkeypatch.setattr(candidates, "MAX_LISTED", 150)
+    found, rng = make(notation, lambda p: p["a"] > 397), np.random.default_rng(0)
     seen = []
     for _ in range(3):
         row = found.draw(rng)[0]
         found.add(row)
         seen += found.space.decode(row[None])
-    assert sorted(params["a"] for params in seen) == [898, 899, 900]
+    assert sorted(params["a"] for params in seen) == [398, 399, 400]
     with pytest.raises(SpaceExhausted):
         found.draw(rng)
 

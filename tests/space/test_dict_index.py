@@ -90,7 +90,7 @@ def test_comparisons_per_dict_do_not_grow_with_the_list(dict_of, monkeypatch):
                 original = vars(kind)[method]
                 monkeypatch.setattr(kind, method, _counted(original, calls))
     per_dict = []
-    for n in (50, 400):
+    for n in (40, 160):
         calls.clear()
         space = Space.from_notation([dict_of(k) for k in range(n)])
         space.encode(space.covering_sample())
@@ -110,8 +110,9 @@ def _counted(original, calls):
     return method
 
 
-def test_constants_of_a_long_list_share_a_column():
-    n = trees.MANY_DICTS + 100
+def test_constants_of_a_long_list_share_a_column(monkeypatch):
+    monkeypatch.setattr(trees, "MANY_DICTS", 60)
+    n = 90
     spaces = [{"C": [k + 1.0], "kernel": [f"k{k % 9}"]} for k in range(n)]
     space = Space.from_notation([*spaces, {"C": (0.5, 2.0)}, {"C": [1]}])
     assert len(space.columns) <= 5

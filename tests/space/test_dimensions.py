@@ -79,6 +79,7 @@ def test_what_can_be_proposed_is_encoded_exactly(dimension, positions):
     assert dimension.decode(positions) == dimension.decode(snapped)
 
 
+@settings(max_examples=50)
 @given(reals(), POSITIONS)
 def test_reals_have_few_digits_and_are_near_their_positions(dimension, positions):
     values = np.array(dimension.decode(positions))
@@ -103,6 +104,7 @@ def test_a_number_stays_if_no_shorter_one_is_between_the_bounds():
     assert shortest(value, value, math.nextafter(value, 1.0)) == value
 
 
+@settings(max_examples=50)
 @given(st.one_of(reals(), integers()), POSITIONS)
 def test_numbers_stay_within_their_bounds_and_in_order(dimension, positions):
     values = dimension.decode(np.sort(positions))
@@ -127,6 +129,7 @@ def test_all_integers_come_back_exactly(dimension, steps):
 FINITES = st.sampled_from(["uniform", "log-uniform"]).map(lambda p: Integer(3, 40, p))
 
 
+@settings(max_examples=50)
 @given(st.one_of(ordinals(), CATEGORICALS, FINITES))
 def test_the_grid_lists_every_value_once(dimension):
     values = list(getattr(dimension, "values", range(3, 41)))
