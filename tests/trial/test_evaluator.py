@@ -139,23 +139,6 @@ def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run
     assert trial.state == ("timed_out" if n_run < 5 else "complete")
 
 
-def test_a_limit_keeps_later_folds_from_being_begun():
-    plan = evaluator(SVC(), limit=1e-9)
-    evaluation = plan.prepare(0, {"C": 0.3})
-    trial = plan.run(evaluation, Parallel())
-    first = trial.folds[0]
-    assert first.kept["seconds"] >= first.fit_time + first.score_time
-    trial = plan.conclude(evaluation, trial)
-    assert not any(fold.kept for fold in trial.folds)
-    assert trial.state == "timed_out"
-    fitted = [fold.is_fitted for fold in trial.folds]
-    assert fitted == [True, False, False]
-    first = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)[0]
-    assert trial.score == first
-    np.testing.assert_array_equal(trial.scores["score"], [first, np.nan, np.nan])
-    assert math.isnan(trial.folds[1].fit_time)
-
-
 def complete(number, folds):
     results = [FoldResult({"score": score}) for score in folds]
     return Trial(number, {}, results, float(np.mean(folds)))
@@ -198,25 +181,6 @@ def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
     assert trial.state == "failed" and math.isnan(trial.score)
     assert trial.error.rstrip().endswith("RuntimeError: cannot be fitted")
     assert [fold.fit_error is not None for fold in trial.folds] == [True] * 3
-
-
-@pytest.mark.parametrize("refit, expected", [(True, [1]), (max, [0, 1, 2])])
-def test_fits_are_kept(refit, expected):
-    settings = {"return_folds": "estimators", "refit": refit}
-    plan = evaluator(SVC(), settings=settings)
-    for number, C in enumerate([1e-9, 1.0, 1e-8]):
-        trial = trial_of(plan, number, {"C": C})
-        assert not hasattr(trial.folds[0], "estimator")
-        plan.observe(trial)
-    kept = plan.plan.notes["kept_fits"]
-    assert sorted(kept) == expected
-    predicted = [
-        fit.score(X[test], y[test])
-        for fit, (_, test) in zip(kept[1], SPLITS, strict=True)
-    ]
-    np.testing.assert_array_equal(
-        predicted, cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)
-    )
 
 
 class Leaves(Sometimes):

@@ -4,13 +4,10 @@ import copy
 import math
 import pickle
 from dataclasses import FrozenInstanceError
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from skbayes.trial.fold import Job
-from skbayes.trial.plan import Plan
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 
@@ -56,28 +53,8 @@ def test_a_fold_without_scores_counts_for_every_metric():
     np.testing.assert_array_equal(trial.scores["a"], [math.nan, 1])
     np.testing.assert_array_equal(trial.scores["b"], [math.nan, 2])
     assert Trial(0, {}, folds[:1], score=math.nan).scores == {}
-
-
-def test_missing_scores_are_filled_by_metric():
-    folds = [
-        fold({}, "Traceback", train_scores={}),
-        fold({}, status="skipped"),
-        fold({"a": 1.0, "b": 2.0}),
-    ]
-    objective = SimpleNamespace(separate_costs=False, measures={"c": None})
-    options = {"error_score": -1.0, "return_train_score": True}
-    plan = Plan(Job(None, None, None, (), options), objective)
-    folds = [plan.filled(fold, ["a", "b", "c"]) for fold in folds]
-    expected = {"a": -1.0, "b": -1.0, "c": math.nan}
-    np.testing.assert_equal(folds[0].test_scores, expected)
-    np.testing.assert_equal(folds[0].train_scores, expected)
-    assert np.isnan([*folds[1].test_scores.values()]).tolist() == [True] * 3
-    assert np.isnan([*folds[1].train_scores.values()]).tolist() == [True] * 3
-    options = {"error_score": np.nan, "return_train_score": False}
-    plain = Plan(Job(None, None, None, (), options), objective)
-    assert plain.filled(fold({}), ["a"]).train_scores is None
-    assert folds[2].test_scores == {"a": 1.0, "b": 2.0}
-    assert Trial(0, {}, folds, score=1.0).fitted.tolist() == [True, False, True]
+    skipped = Trial(0, {}, [fold({}, status="skipped"), folds[1]], score=1.0)
+    assert skipped.fitted.tolist() == [False, True]
     assert Trial(0, {}, [], score=0.5).fitted.dtype == bool
 
 

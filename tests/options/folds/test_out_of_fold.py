@@ -22,7 +22,6 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes.options.folds.out_of_fold import out_of_fold
-from skbayes.search._validation import check_partition
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": [1e-3, 1.0, 1e-2]}
@@ -126,11 +125,22 @@ def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
         assert fit.total_ == train.sum()
 
 
+ROWS = np.arange(150)
+# A row is in two test sets, or in none, and half of the rows are in two.
+NO_PARTITIONS = [
+    [(ROWS, ROWS[:start]), (ROWS, ROWS[end:])] for start, end in [(80, 79), (70, 71)]
+]
+NO_PARTITIONS += [[(ROWS, ROWS[:75])] * 2]
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
         ({"return_folds": "predict_proba"}, "return_folds: 'predict_proba' is not"),
-        ({"return_folds": "predict", "cv": ShuffleSplit(3)}, "_folds: .* require a cv"),
+        *(
+            ({"return_folds": "predict", "cv": cv}, "_folds: .* require a cv .* every")
+            for cv in (ShuffleSplit(3), *NO_PARTITIONS)
+        ),
         ({"return_folds": "predict", "refit": False}, "refit=False cannot"),
         ({"return_folds": "estimators", "refit": False}, "refit=False cannot"),
     ],
@@ -174,14 +184,6 @@ def test_several_outputs_as_lists_are_refused():
     fits = [Lists().fit(X, y)]
     with pytest.raises(ValueError, match="several outputs"):
         out_of_fold(fits, X, splits, "predict_proba")
-
-
-@pytest.mark.parametrize("tests", [[[0, 1], [1, 2]], [[0], [1]], [[0, 1], [2, 3]]])
-def test_check_partition(tests):
-    splits = [(None, np.array(test)) for test in tests]
-    with pytest.raises(ValueError, match="every sample exactly once"):
-        check_partition(splits, 3)
-    check_partition([(None, np.array([2, 0])), (None, np.array([1]))], 3)
 
 
 TREE = DecisionTreeClassifier(random_state=0)
