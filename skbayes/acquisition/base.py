@@ -86,7 +86,8 @@ class Proposer(ABC):
 
     # Whether it requires at least one score.
     needs_scores = True
-    # Known configurations before it makes proposals; None depends on the space.
+    # Number of observed and pending configurations before it makes proposals; None
+    # depends on the space.
     n_initial_points: int | None = None
     # Whether `scores_and_gradient` can be called.
     has_gradients = False
@@ -172,15 +173,15 @@ class ModelProposer(Proposer):
 
     def fit(self, observations: Observations) -> ModelProposer:  # noqa: D102
         fitted = copy.copy(self)
-        # Other observations are probably not the best, and predictions for them take
-        # time.
+        # Observations that are left out are probably not the best, and predictions for
+        # them take time.
         rows = rows_for(self.model, observations, observations.y)
         observations = observations.part(rows)
         fitted.surrogate = fit_to_all(self.model, observations, observations.y)
         # The best score is biased if scores are noisy, for example with few folds. The
         # best predicted mean is less biased. Pending configurations count as observed;
         # otherwise, all proposals would be near the same configuration.
-        believed = known_means(fitted.surrogate, observations.known)
+        believed = known_means(fitted.surrogate, observations.configurations)
         believed = believed[:, observations.is_rival]
         fitted.best_f = np.max(believed, axis=1, keepdims=True)
         if not self.acquisition.is_log:
@@ -234,8 +235,8 @@ class SamplingProposer(Proposer):
         if self.needs_scores and hasattr(self.sampler, "scores"):
             if not candidates.is_enumerated:
                 n_columns = candidates.space.n_columns
-                more = draw_candidates(self.terms, n_columns, random_state)
-                X = np.vstack([X, candidates.first_new(more)])
+                from_terms = draw_candidates(self.terms, n_columns, random_state)
+                X = np.vstack([X, candidates.first_new(from_terms)])
             scores = self.sampler.scores(X)
         else:
             scores = random_state.gumbel(size=len(X))
@@ -264,10 +265,10 @@ class _Maximization:
     def ranked(self, incumbents: FloatArray) -> FloatArray:
         """Return new and allowed configurations (m, D), best first."""
         space, rng = self.candidates.space, self.random_state
-        more = draw_candidates(self.proposer.terms, space.n_columns, rng)
+        from_terms = draw_candidates(self.proposer.terms, space.n_columns, rng)
         drawn = space.from_uniform(sobol(space.n_columns, LOG2_N_SOBOL, rng))
         copies = np.repeat(incumbents, N_PERTURBED, axis=0)
-        X = np.vstack([drawn, perturb(space, copies, PERTURBATIONS, rng), more])
+        X = np.vstack([drawn, perturb(space, copies, PERTURBATIONS, rng), from_terms])
         if space.constraint is None:
             X = X[self.candidates.filter_new(X)]
         if not len(X):
@@ -283,21 +284,21 @@ class _Maximization:
         return X[np.argsort(-values, kind="stable")]
 
     def _first_admitted(self, X: FloatArray) -> list[int]:
-        """Return the indices of the first admitted rows, as many as are refined.
+        """Return the indices of at most `N_STARTS` new and allowed rows.
 
-        After one is found, only a few more rows are checked, because a constraint may
-        be slow.
+        After the first one, only a few rows are checked, because a constraint may be
+        slow.
         """
-        found: list[int] = []
-        for n_checked, place in enumerate(order_to_check(len(X))):
-            if len(found) == N_STARTS or (found and n_checked >= MAX_CHECKED_FIRST):
+        rows: list[int] = []
+        for n_checked, row in enumerate(order_to_check(len(X))):
+            if len(rows) == N_STARTS or (rows and n_checked >= MAX_CHECKED_FIRST):
                 break
-            if self.candidates.filter_new(X[[place]])[0]:
-                found.append(place)
-        return found
+            if self.candidates.filter_new(X[[row]])[0]:
+                rows.append(row)
+        return rows
 
     def _refined(self, X: FloatArray) -> FloatArray:
-        """Improve each row; return the results that are admitted."""
+        """Improve each row; return the results that are new and allowed."""
         space = self.candidates.space
         counts = np.array([column.dimension.n_values for column in space.columns])
         smooth = (counts > FEW_VALUES) & ~space.categorical

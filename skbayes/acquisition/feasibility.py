@@ -32,8 +32,8 @@ from skbayes.acquisition.terms import LogTerm
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, predict
 
-# Slacks are clipped at this many times their median distance from 0. Beyond, only the
-# side of the bound is relevant.
+# Slacks are clipped at this multiple of their median distance from 0. Beyond it, only
+# the sign is relevant.
 MAX_RATIO = 6.0
 
 
@@ -108,15 +108,15 @@ def fit_feasibility(
     assert observations.slacks is not None
     fitted = []
     for model, slacks in zip(models, observations.slacks.T, strict=True):
-        known = ~np.isnan(slacks)
-        if np.any(known):
-            kept = -slacks[known]
+        rows = ~np.isnan(slacks)
+        if np.any(rows):
+            kept = -slacks[rows]
             distances = np.abs(kept)
             finite = distances[(distances > 0.0) & np.isfinite(distances)]
             most = MAX_RATIO * np.median(finite) if len(finite) else 1.0
             kept = np.clip(kept, -most, most)
             of_one = Observations(
-                observations.X[known], kept, np.zeros(len(kept)), observations.pending
+                observations.X[rows], kept, np.zeros(len(kept)), observations.pending
             )
             fitted.append(fit_surrogate(model, of_one))
     return Feasibility(fitted) if fitted else None
@@ -127,8 +127,8 @@ def fit_constrained(
 ) -> tuple[Proposer, Observations]:
     """Fit a proposer, with its acquisition multiplied by the feasibility probability.
 
-    As long as no feasible configuration is known, only this probability is maximized.
-    Constraints without known values are ignored. The returned observations include a
+    As long as no configuration is feasible, only this probability is maximized.
+    Constraints without measured values are ignored. The returned observations include a
     mask of the pending configurations that are expected to satisfy the constraints.
     """
     feasibility, slacks = fit_feasibility(models, observations), observations.slacks

@@ -25,7 +25,7 @@ from skbayes.space.dimensions import FloatArray
 
 _SQRT_HALF_PI = np.sqrt(0.5 * np.pi)
 
-# Above this z, phi + z Phi is computed directly; below, from the Mills ratio.
+# Above this z, phi + z Phi is computed directly; below it, from the Mills ratio.
 _Z_DIRECT = -1.0
 
 # Below this z, 1 + z m(z) has lost 12 digits to cancellation, and its asymptotic series

@@ -189,8 +189,8 @@ class InfluenceProposer(Proposer):
 
     def _labeled(self, labeled: list[int]) -> HarmonicFunction:
         """Return the harmonic function, extending the previous one if possible."""
-        known = self._harmonic.labeled
-        if labeled[: len(known)] != known:
+        before = self._harmonic.labeled
+        if labeled[: len(before)] != before:
             self._harmonic = HarmonicFunction(self.graph)
         self._harmonic.label(labeled[len(self._harmonic.labeled) :])
         return self._harmonic

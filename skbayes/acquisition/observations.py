@@ -44,18 +44,18 @@ class Observations:
         """Return some of the observations, with the same pending configurations."""
         if len(rows) == len(self.X):
             return self
-        return replace(self, **{name: own[rows] for name, own in self._known_arrays()})
+        return replace(self, **{name: array[rows] for name, array in self._arrays()})
 
     def followed_by(self, others: Observations) -> Observations:
-        """Return these observations and others, with these pending configurations."""
+        """Return the observations of both, with the pending configurations of self."""
         if not len(others.X):
             return self
-        pairs = zip(self._known_arrays(), others._known_arrays(), strict=True)
+        pairs = zip(self._arrays(), others._arrays(), strict=True)
         return replace(
             self, **{name: np.concatenate([a, b]) for (name, a), (_, b) in pairs}
         )
 
-    def _known_arrays(self) -> list[tuple[str, FloatArray]]:
+    def _arrays(self) -> list[tuple[str, FloatArray]]:
         """Return the arrays with one row for each observation, by their names."""
         arrays = {
             name: getattr(self, name) for name in ("X", "scores", "noise", "slacks")
@@ -93,7 +93,7 @@ class Observations:
         return self.violation == 0.0
 
     @property
-    def known(self) -> FloatArray:
+    def configurations(self) -> FloatArray:
         """All observed and pending configurations, (n + p, D)."""
         return np.vstack([self.X, self.pending])
 

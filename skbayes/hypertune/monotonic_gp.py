@@ -374,7 +374,7 @@ class MonotonicGP(GaussianProcess):
     def _known_rows(self) -> FloatArray:
         return np.vstack([self._X, self._signs.points])
 
-    def _factorize(self, known: InverseFactor | None) -> None:
+    def _factorize(self, first_factor: InverseFactor | None) -> None:
         diagonal, joint = np.arange(len(self._X)), self._joint(self._X)
         factors = []
         for s, (target, noise) in enumerate(

@@ -170,12 +170,17 @@ class ConvergenceDisplay(_Display):
         line |= normalize_kwargs(line_kw or {}, Line2D)
         (self.line_,) = ax.plot(self.x, self.best, **line)
         self.own_line_ = None
-        own = math.nan if record.own is None else record.shown[record.own]
-        if math.isfinite(own):
+        own_score = math.nan
+        if record.own_index is not None:
+            own_score = record.shown[record.own_index]
+        if math.isfinite(own_score):
             line = {"color": base.tones(ax).gray, "linestyle": (0, (4, 3))}
             line |= {"gid": base.OWN}
-            line |= {"label": f"estimator's own values: {own:.4g}", "linewidth": 1.2}
-            self.own_line_ = ax.axhline(own, **line)
+            line |= {
+                "label": f"estimator's own values: {own_score:.4g}",
+                "linewidth": 1.2,
+            }
+            self.own_line_ = ax.axhline(own_score, **line)
         color = self.line_.get_color()
         points = {"s": 16, "color": color, "marker": series.marker, "linewidths": 0.8}
         points |= {"gid": base.TRIALS, "alpha": 0.55, **(point_kw or {})}

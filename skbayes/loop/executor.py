@@ -50,7 +50,7 @@ class ExecutionContext:
     The configurations of scikit-learn and joblib and NumPy's error state belong to a
     thread, and new threads start with the defaults. `n_jobs` and `pre_dispatch` are as
     for the searches. `n_workers` is the number of fits that can run in parallel, and
-    `backend` the one of joblib that runs them. If it `ends_fits`, threads wait for
+    `backend` is joblib's backend that runs them. With `ends_fits`, threads wait for
     processes of the search, which have the variables of `environment`.
     """
 
@@ -128,8 +128,8 @@ class ExecutionContext:
 
         False if each of them would start as many processes as are allowed in total.
         """
-        own = None if self.n_workers == 1 else workers.own_backend(self.backend)
-        return own is not None and not workers.owns_processes(own)
+        backend = None if self.n_workers == 1 else workers.own_backend(self.backend)
+        return backend is not None and not workers.owns_processes(backend)
 
     def explained(self, error: BaseException) -> BaseException:
         """Return an error that names the cause, if the client of Dask was closed."""
@@ -144,12 +144,12 @@ class ExecutionContext:
 
     def parallel(self, n_tasks: int) -> Parallel:
         """Create a parallel call for trials with `n_tasks` fits."""
-        few = n_tasks <= 4 * self.n_workers
-        # The number itself: in joblib 1.3.0, None means 1 for any configuration.
+        has_few_tasks = n_tasks <= 4 * self.n_workers
+        # Pass the number: in joblib 1.3.0, None means 1 for any configuration.
         return workers.PromptParallel(
             n_jobs=self.n_workers,
             pre_dispatch=self._pre_dispatch,
-            batch_size=1 if few else "auto",
+            batch_size=1 if has_few_tasks else "auto",
         )
 
     def run(self, function: Callable[[], Any]) -> Any:
@@ -183,7 +183,7 @@ class _SharedWorkers:
         """Wait until a call may begin; the body of the context is the call."""
         with self._changed:
             if alone:
-                # No other call begins from here on.
+                # No other call begins after this line.
                 self._n_alone += 1
                 self._changed.wait_for(lambda: self._n_calls == 0)
             else:
@@ -224,7 +224,7 @@ class TrialExecutor:
 
     def __enter__(self) -> TrialExecutor:
         if not self.in_this_thread:
-            # A search in a fit on Dask releases its worker, which it may need.
+            # A search in a fit on Dask releases its worker, which its fits may need.
             self._around.enter_context(self._context.backend.retrieval_context())
         return self
 
@@ -245,7 +245,7 @@ class TrialExecutor:
             workers.end_workers(self._context.backend)
 
     @property
-    def under_way(self) -> list[int]:
+    def unfinished(self) -> list[int]:
         """Numbers of the tasks that have started and were not returned."""
         return sorted(self._futures)
 
@@ -309,7 +309,7 @@ class TrialExecutor:
             while not done and (left := end - time.monotonic()) > 0.0:
                 patience = min(PATIENCE, left)
                 done, _ = wait(self._futures.values(), patience, FIRST_COMPLETED)
-        ended = [n for n in self.under_way if self._futures[n].done()]
+        ended = [n for n in self.unfinished if self._futures[n].done()]
         return {number: self._futures.pop(number) for number in ended}
 
     def drop(self) -> None:

@@ -37,14 +37,15 @@ Params = dict[str, Any]
 class FailingStart:
     """Observer of trials that raises an error if the first ones fail in the same way.
 
-    These are the first three trials of the search, and of each stage after one in which
-    a trial did not fail. Two fits follow, with the training rows of the last trial. The
-    first one is of a configuration with other values. If it does not fail in this way,
-    the search continues. The second one is of the estimator's own values, with the
-    estimators that the search sets. If it fails in this way, its exception is raised.
-    Otherwise, a ValueError says that the values of the space are the cause. If all
-    configurations are tried, as by GridSearchCV, neither this nor a score that is NaN
-    is an error. The parameter `sizes` chooses the number of training rows.
+    The first three trials of the search are checked, and the first three of each stage
+    that follows a stage with a successful trial. If they fail in the same way, two fits
+    test the cause, with the training rows of the last trial. The first fit has a
+    configuration with other values. If it does not fail in the same way, the search
+    continues. The second fit has the estimator's own values, with the estimators that
+    the search sets. If it fails in the same way, its exception is raised. Otherwise, a
+    ValueError names the values of the space as the cause. If all configurations are
+    tried, as by GridSearchCV, neither such values nor scores of NaN are an error. The
+    parameter `sizes` chooses the number of training rows.
     """
 
     plan: Plan
@@ -89,19 +90,19 @@ class FailingStart:
         error = self._error_of(fold)
         if error is None or kind not in (UNSCORED, _kind(error)):
             return
-        own = {name: v for name, v in last.params.items() if hasattr(v, "fit")}
-        own_error = self._error_of(replace(fold, params=own))
+        estimators = {name: v for name, v in last.params.items() if hasattr(v, "fit")}
+        default_error = self._error_of(replace(fold, params=estimators))
         which, remedy = f"The first {N_TRIALS} trials", ""
         if share < 1.0:
             which += f" with {share:.1%} of the training rows"
             remedy = f" If these are too few rows, change {self.sizes}."
-        if own_error is not None and kind in (UNSCORED, _kind(own_error)):
-            own_error.add_note(
+        if default_error is not None and kind in (UNSCORED, _kind(default_error)):
+            default_error.add_note(
                 f"\n{which} failed in this way, and so did a fit with very different "
                 "parameters. The cause does not depend on the parameters that are "
                 f"searched.{remedy}"
             )
-            raise own_error
+            raise default_error
         if not tries_all:
             lines = str(error).strip().splitlines() or [repr(error)]
             name = type(self.plan.estimator).__name__
@@ -120,7 +121,7 @@ class FailingStart:
             if "exception" in result.kept:
                 raise result.kept["exception"]
             if not result.is_fitted:
-                return None  # aborted at a limit, which is no error
+                return None  # a fit that is aborted at a limit is no error
             objective.learn(result.test_scores)
             if not math.isfinite(score := objective(result.test_scores)):
                 raise ValueError(
@@ -132,7 +133,7 @@ class FailingStart:
         return None
 
     def _unlike(self, trials: Sequence[Trial]) -> Params:
-        """Return a configuration with as few values as possible of these trials."""
+        """Return a configuration that has the fewest values in common with trials."""
         space, assign = self.plan.space, self.plan.ladder.rungs[0].assign
         sample = [assign(0, p)[0] for p in space.covering_sample() if space.allows(p)]
         tried = [(n, repr(v)) for trial in trials for n, v in trial.params.items()]
@@ -147,14 +148,14 @@ def _kind(error: Exception | str | None) -> str | None:
     """Return the type and first line of an exception, without numbers and quotations.
 
     Numbers and quotations differ between rows and parameters, as in "could not convert
-    string to float: 'a'". Of a traceback without an exception, such as after a crash,
-    None is returned.
+    string to float: 'a'". The result is None for a text without an exception, such as
+    after a crash.
     """
     if isinstance(error, Exception):
         error = "".join(traceback.format_exception(error))
-    _, found, last = (error or "").rpartition("Traceback (most recent call last):\n")
+    _, heading, last = (error or "").rpartition("Traceback (most recent call last):\n")
     lines = [line for line in last.splitlines() if line[:1].strip()]
-    if not found or not lines:
+    if not heading or not lines:
         return None
     return re.sub(r"'[^']*'|\"[^\"]*\"|\d[\w.+-]*", "…", lines[0])
 
@@ -169,14 +170,14 @@ def naming_strings(X: Any) -> Iterator[None]:
             is_frame = hasattr(X, "columns")
             names = X.columns if is_frame else range(np.ndim(X) == 2 and X.shape[1])
             columns = [X[n] if is_frame else np.asarray(X)[:, n] for n in names]
-            found = [
+            texts = [
                 repr(name)
                 for name, column in zip(names, columns, strict=True)
                 if any(isinstance(v, str) for v in np.asarray(column)[:N_ROWS])
             ]
-            if found:
+            if texts:
                 error.add_note(
-                    f"X contains strings in column {', '.join(found)}. Encode them, "
+                    f"X contains strings in column {', '.join(texts)}. Encode them, "
                     "such as by OneHotEncoder in a ColumnTransformer, or use models(X, "
                     "y)."
                 )

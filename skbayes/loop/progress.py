@@ -15,8 +15,8 @@ from skbayes.utils.texts import one_line, positive_name
 
 Report = Callable[[Trial, History], None]
 
-# The time of a trial counts as at most this multiple of the average, and at least its
-# reciprocal. The last trial has at least this share in the average.
+# A time above this multiple of the average, or below the average divided by it, is
+# clipped. The last trial has at least this share in the average.
 MOST_APART, LEAST_SHARE = 3.0, 0.1
 
 
@@ -70,9 +70,9 @@ class Lines:
     """Callback that prints a line for each trial: scores, time elapsed and left.
 
     Trials of an earlier run (`recalled`) take no time. The time left is estimated from
-    the times at which the trials ended: with n trials in flight, the last n trials took
-    the time since the trial before them. This includes the time between trials, mostly
-    proposals.
+    the times at which trials end: with n trials in flight, the last n trials took the
+    time since the end of the trial before them. It includes the time between trials,
+    mostly for proposals.
     """
 
     def __init__(

@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("skbayes")
 
-# Number of crashes of a worker, while running nothing else, after which a trial fails.
+# Number of crashes of a worker that runs only one trial, after which this trial fails.
 MAX_DEATHS = 2
 
-# With a timeout, the optimizer observes later trials if it has waited for a trial for
-# so many times the median duration of trials, and at least for so many seconds.
+# With a timeout, the optimizer waits for a trial for this multiple of the median
+# duration of trials, and for at least this number of seconds. It then observes later
+# trials.
 PATIENCE, LEAST_PATIENCE = 3.0, 2.0
 
 
@@ -59,11 +60,11 @@ class StopReason:
 class Budget:
     """Limits of a search: number of trials, seconds, and stoppers.
 
-    If a trial is expected to exceed the `timeout`, a shorter trial is started instead
-    if the optimizer finds one. The first trial is always started. At the `deadline` by
+    A trial that is expected to exceed the `timeout` is replaced by a shorter one if the
+    optimizer finds one. The first trial is always started. At the `deadline` by
     `clock`, trials in flight are dropped, and their fits are aborted if the backend can
     abort them. `stoppers` are called with the history after each trial. ``reserve``
-    returns the seconds before the deadline that the refit needs after some trials.
+    returns the seconds before the deadline that the refit needs, given the history.
     """
 
     n_iter: float
@@ -88,7 +89,7 @@ class Scheduler:
 
     Trials in the journal are not run again. Budgets and stoppers count the new trials
     only. `score_of` returns the score that the optimizer observes for a trial. `start`
-    is that of the stage to which the trials belong.
+    is the start of the stage to which the trials belong.
     """
 
     optimizer: Any
@@ -109,7 +110,7 @@ class Scheduler:
         self._evaluations: dict[int, Evaluation] = {}
         # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
-        # Finished trials that it has observed before an earlier trial.
+        # Finished trials that the optimizer has observed before an earlier trial.
         self._early: set[int] = set()
         self._reason: str | None = None
         # Duration of the last proposal.
@@ -128,7 +129,7 @@ class Scheduler:
         self._on_interrupt, self._on_death = on_interrupt, on_death
         try:
             try:
-                while self._ask_for_room():
+                while self._fill_slots():
                     first, begin = min(self._asked), self.budget.clock()
                     while first not in self._done:
                         self._wait(begin + self._patience())
@@ -147,7 +148,7 @@ class Scheduler:
 
     # -- asking -------------------------------------------------------------------
 
-    def _ask_for_room(self) -> bool:
+    def _fill_slots(self) -> bool:
         """Start trials while slots are free; return whether any trial is running."""
         while self._reason is None:
             if len(self._asked) - len(self._early) >= self.n_points:
@@ -179,7 +180,7 @@ class Scheduler:
                 self._end_exhausted(error)
                 return
             improvement = self.optimizer.last_expected_improvement
-        # First, so that it is found after an interrupt.
+        # Stored first, so that an interrupt can withdraw the trial.
         self._asked[number] = configuration, improvement
         if number in self.journal.results:
             self._n_asked += 1
@@ -218,7 +219,7 @@ class Scheduler:
         self._reason = StopReason.EXHAUSTED
 
     def _would_overrun(self, configuration: Configuration) -> bool:
-        # Trials of an earlier run are finished, so that no number is missing.
+        # All trials of an earlier run are repeated, so that no number is missing.
         sure = max(self._first + 1, len(self.journal.proposals))
         if self.budget.timeout is None or self._n_asked < sure:
             return False
@@ -266,7 +267,7 @@ class Scheduler:
         left = end - self.budget.clock()
         if left <= 0.0:
             self._observe_early()
-            self._ask_for_room()
+            self._fill_slots()
             left = math.inf
         futures = self.executor.finished(min(left, self._until_deadline()))
         if not futures and self._until_deadline() > 0.0:
@@ -327,10 +328,11 @@ class Scheduler:
         """Run the trials whose workers crashed again, each of them alone.
 
         The crash of one worker ends the pool with all trials in flight, including the
-        trials of other searches. A worker can also be killed from outside. Only a trial
-        that crashes alone, and twice, is failed. The proposals do not depend on it.
+        trials of other searches. A worker can also be killed from outside. A trial
+        fails only if it runs alone and its worker crashes twice. The proposals do not
+        depend on the crash.
         """
-        while self.executor.under_way:
+        while self.executor.unfinished:
             seconds = self._until_deadline()
             dead |= self._keep_finished(self.executor.finished(seconds))
         self._on_death()
@@ -369,25 +371,25 @@ class Scheduler:
         if self.report is not None:
             self.report(trial, self.history)
         if self._reason is None:
-            self._reason = self._wish_to_stop(trial)
+            self._reason = self._stop_reason(trial)
 
     def _observe_early(self) -> None:
-        """Observe the finished trials before an earlier one."""
+        """Observe the finished trials although an earlier one still runs."""
         for number in sorted(self._done):
             self._observe(number)
             if self._done[number].stop_requested:
                 self._reason = StopReason.CALLBACK
 
     def _observe(self, number: int) -> None:
-        """Let the optimizer observe a finished trial, unless it has."""
+        """Let the optimizer observe a finished trial, once."""
         if number in self._early:
             return
         self._early.add(number)
         trial = self._done[number]
-        more = self.evaluator.observe(trial)
-        self.optimizer.tell(self._asked[number][0], self.score_of(trial), **more)
+        details = self.evaluator.observe(trial)
+        self.optimizer.tell(self._asked[number][0], self.score_of(trial), **details)
 
-    def _wish_to_stop(self, trial: Trial) -> str | None:
+    def _stop_reason(self, trial: Trial) -> str | None:
         if trial.stop_requested:
             return StopReason.CALLBACK
         for stopper in self.budget.stoppers:
@@ -402,7 +404,7 @@ class Scheduler:
         self._reason = StopReason.INTERRUPTED
         try:
             self._on_interrupt()
-            # Ctrl-C has reached the workers, too, and may have locked their queues.
+            # Ctrl-C also interrupts the workers, and may have locked their queues.
             self.executor.end_workers()
             self._drain()
         except Exception:
@@ -424,7 +426,7 @@ class Scheduler:
     def _drain(self) -> None:
         """Let running fits end; store the finished trials, remove the others."""
         self.executor.drop()
-        while self.executor.under_way:
+        while self.executor.unfinished:
             for number, future in self.executor.finished().items():
                 if future.exception() is not None:
                     continue
@@ -440,7 +442,7 @@ class Scheduler:
                 continue
             logger.info("trial %d was aborted", number)
             self._withdraw(number)
-        # Trials of an earlier run are finished, whatever ends this one.
+        # Trials of an earlier run are finished, regardless of what ends this run.
         n_recorded = len(self.journal.proposals)
         for number in range(self._n_asked, n_recorded):
             is_of_stage = number - self._first < self.budget.n_iter
@@ -453,5 +455,5 @@ class Scheduler:
         """Wait for the trials in flight, and ignore their results."""
         self._on_interrupt()
         self.executor.drop()
-        while self.executor.under_way:
+        while self.executor.unfinished:
             self.executor.finished()

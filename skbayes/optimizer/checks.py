@@ -46,13 +46,13 @@ def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
     """Return the known variances of the scores of a trial; 0 by default."""
     if noise is None:
         return [0.0] * n_objectives
-    given = [noise] if np.ndim(noise) == 0 else list(noise)
-    if len(given) != n_objectives:
+    noises = [noise] if np.ndim(noise) == 0 else list(noise)
+    if len(noises) != n_objectives:
         raise ValueError(
             f"noise must have one number for each of {n_objectives} scores, got "
             f"{noise!r}."
         )
-    variances = [0.0 if one is None else _as_float("noise", one) for one in given]
+    variances = [0.0 if one is None else _as_float("noise", one) for one in noises]
     if not all(0.0 <= variance < math.inf for variance in variances):
         raise ValueError(f"noise must be >= 0 and finite, or None, got {noise!r}.")
     if any(variances):

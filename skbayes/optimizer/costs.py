@@ -76,18 +76,18 @@ def fit_bounded(
 ) -> GaussianProcess:
     """Fit values and bounds with the hyper-parameters and units of a fitted process."""
     offset, unit = learner.units
-    given = learner.mode | {"offset": offset, "unit": unit}
+    fixed = learner.mode | {"offset": offset, "unit": unit}
     process = make_process(
-        learner.n_options, kernel=learner.kernel, hyperparameters=given
+        learner.n_options, kernel=learner.kernel, hyperparameters=fixed
     )
     bound = sides != 0.0
-    known = ~bound
-    if np.any(known):
-        process.fit(X[known], y[known])
+    measured = ~bound
+    if np.any(measured):
+        process.fit(X[measured], y[measured])
     else:
         process.fit(X[:1], np.array([offset]), np.array([NO_INFORMATION * unit**2]))
     mean, covariance = process.joint(X[bound])
-    nu = max(np.sqrt(given["noise"]), MIN_NU)
+    nu = max(np.sqrt(fixed["noise"]), MIN_NU)
     sites = propagate(
         (mean[0] - y[bound]) / unit, covariance[0] / unit**2, sides[bound], nu
     )
@@ -96,7 +96,7 @@ def fit_bounded(
     values, extra = y.copy(), np.zeros(len(y))
     values[bound] += unit * np.where(informative, sites.shift / tau, 0.0)
     # The process adds the noise that all values share.
-    extra[bound] = unit**2 * np.maximum(1.0 / tau - given["noise"], 0.0)
+    extra[bound] = unit**2 * np.maximum(1.0 / tau - fixed["noise"], 0.0)
     return process.fit(X, values, extra)
 
 
@@ -112,7 +112,7 @@ def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> Float
 
 
 def _selected(trials: list[Cost]) -> tuple[FloatArray, FloatArray, np.ndarray]:
-    """Return rows, costs and flags; the largest costs are at most half of them."""
+    """Return rows, costs and flags; at most half of them are the largest costs."""
     costs = np.array([cost for _, cost, _ in trials], dtype=np.float64)
     some = [trials[place] for place in selected_rows(MAX_TRIALS, costs)]
     X, costs, flags = map(np.array, zip(*some, strict=True))
@@ -123,9 +123,10 @@ def _selected(trials: list[Cost]) -> tuple[FloatArray, FloatArray, np.ndarray]:
 class CostModel:
     """Gaussian process of the logarithms of trial costs.
 
-    The hyper-parameters are learned with each censored cost replaced by its mean, given
-    the bound and the prediction from the uncensored costs, or by the bound if there are
-    few of them. The final fit treats censored costs as bounds (:func:`fit_bounded`).
+    To learn the hyper-parameters, each censored cost is replaced by its mean, given the
+    bound and the prediction from the uncensored costs, or by the bound if there are few
+    uncensored costs. The final fit treats censored costs as bounds
+    (:func:`fit_bounded`).
 
     `trials` may grow. `earlier` is the model of another search, which is used until
     there are enough new trials.
@@ -152,19 +153,19 @@ class CostModel:
 
     def expected(self, row: FloatArray) -> float | None:
         """Return the predicted median cost; None if no cost is known."""
-        known = [cost for _, cost, _ in self.trials]
+        costs = [cost for _, cost, _ in self.trials]
         earlier = self.earlier
-        if earlier is not None and earlier.trials and len(known) < MIN_COSTS:
+        if earlier is not None and earlier.trials and len(costs) < MIN_COSTS:
             # The costs of the two searches differ by a common factor.
             rows = [*(known_row for known_row, *_ in self.trials), row]
-            costs = np.array([earlier.expected(row) for row in rows], dtype=np.float64)
-            ratios = np.array(known) / costs[:-1]
-            return float(costs[-1] * (np.median(ratios) if len(ratios) else 1.0))
-        if not known:
+            expected = np.array([earlier.expected(row) for row in rows], dtype=float)
+            ratios = np.array(costs) / expected[:-1]
+            return float(expected[-1] * (np.median(ratios) if len(ratios) else 1.0))
+        if not costs:
             return None
         process = self.process()
         if process is None:
-            return float(np.median(known))
+            return float(np.median(costs))
         return math.exp(float(process.predict(row[None, :])[0][0, 0]))
 
     def process(self) -> GaussianProcess | None:
@@ -257,17 +258,17 @@ class LimitTerms:
         return terms
 
     def likely(self, X: FloatArray) -> np.ndarray:
-        """Return a mask of the rows (m, D) that are probably not aborted."""
+        """Return a mask of the rows (m, D) whose trials probably end before limits."""
         return sum_values(self.of_limits(), X) >= math.log(MIN_PROBABILITY)
 
     def first(
         self, X: FloatArray, candidates: Candidates, rng: np.random.Generator
     ) -> FloatArray:
-        """Return the first of ranked rows (m, D), m >= 0, that is not probably aborted.
+        """Return the best row whose trial probably ends before the limits.
 
-        If there is none, another row is drawn. In an enumerated space, SpaceExhausted
-        is raised if all rows are probably aborted. In other spaces, a row that is
-        probably aborted is returned in this case.
+        `X` (m, D), m >= 0, are ranked rows. If none of them is likely to end, other
+        rows are drawn. If none of those is either, SpaceExhausted is raised in an
+        enumerated space, and a row of an aborted trial is returned in other spaces.
         """
         if len(likely := X[self.likely(X)]):
             return likely[0]

@@ -1,7 +1,4 @@
-"""First configurations: an initial design, and a portfolio.
-
-They are proposed before the surrogate chooses.
-"""
+"""Configurations before the surrogate chooses: an initial design, and a portfolio."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ def default_n_initial_points(space: Space) -> int:
 
 
 def check_n_initial_points(n_initial_points: Any, auto: int) -> int:
-    """Return the number of configurations before the surrogate chooses them."""
+    """Return the number of configurations that the surrogate does not choose."""
     if n_initial_points == "auto":
         return auto
     if isinstance(n_initial_points, numbers.Integral) and int(n_initial_points) >= 0:
@@ -101,8 +98,8 @@ def draw_design(
             others[:, column] = (places + 0.5) / n_options
     # These points are proposed before the first score if many trials run at the same
     # time.
-    more = sobol(n_columns, LOG2_N_MORE, random_state)
-    design = space.from_uniform(np.vstack([center, others, more]))
+    points = sobol(n_columns, LOG2_N_MORE, random_state)
+    design = space.from_uniform(np.vstack([center, others, points]))
     if prior is not None:
         design[0] = prior.center
     return design

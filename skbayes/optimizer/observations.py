@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Difference between the seeds of the constraints' models and of the scores' models.
 SEED_OFFSET = 1000
 
-# Attributes that follow from the others, and are not pickled.
+# Attributes that are derived from the others, and are not pickled.
 _DERIVED = (
     *("_proposer", "_candidates", "_constraint_models", "_stacked"),
     *("_cost_model", "_aborted_trials"),
@@ -61,7 +61,7 @@ class Observation(NamedTuple):
 
 
 class ObservedTrials:
-    """Trials of an optimizer: observed, pending, and taken from other searches.
+    """Trials of an optimizer: observed, pending, and learned from other searches.
 
     The derived class sets `surrogate` and `_signs`, and proposes configurations.
     """
@@ -92,7 +92,7 @@ class ObservedTrials:
         self._stacked: tuple[tuple, Observations] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return a state of built-in types, without what follows from it."""
+        """Return a state of built-in types, without derived attributes."""
         pickled: Any = super().__getstate__()
         state = {k: value for k, value in pickled.items() if k not in _DERIVED}
         for name in ("_observed", "_learned"):
@@ -182,10 +182,9 @@ class ObservedTrials:
             `constraints` is not a list of numbers.
         ValueError
             If `params` is not a configuration of the space, or a number is out of
-            range. If the number of scores or constraints differs from earlier calls. If
-            `censored` is True without a cost. If the `surrogate` does not support
-            `noise`, or the `surrogate` or `acquisition` does not support several
-            scores.
+            range, the number of scores or constraints differs from earlier calls,
+            `censored` is True without a cost, the `surrogate` does not support `noise`,
+            or the `surrogate` or `acquisition` does not support several scores.
         """
         cost = check_cost(cost, censored)
         observation = self._checked(params, score, noise, constraints)
@@ -385,9 +384,9 @@ class ObservedTrials:
     def n_configurations(self) -> float:
         """Number of configurations that can be proposed, ``math.inf`` if infinite.
 
-        In a space of up to 2,000 configurations, those that the constraint rejects are
-        not counted. In a larger space, they can be counted, because the constraint is
-        called only for some of them.
+        Configurations that the constraint rejects are not counted in a space of up to
+        2,000 configurations. In a larger space, they may be counted, because the
+        constraint is called only for some of them.
         """
         return self._candidates.n_configurations
 

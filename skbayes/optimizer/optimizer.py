@@ -239,8 +239,8 @@ class Optimizer(ObservedTrials, PickledVersion):
         -------
         params : dict or list of dict
             A configuration that is neither observed nor pending, with its keys sorted
-            by name. With `n`, a list of `n` different configurations, or of fewer if
-            the space does not contain more.
+            by name. With `n`, a list of `n` different configurations, or of all that
+            are left in the space.
 
         Raises
         ------
@@ -261,7 +261,7 @@ class Optimizer(ObservedTrials, PickledVersion):
             if not proposed:
                 raise
         except BaseException:
-            # These configurations are not returned, so their scores never arrive.
+            # These configurations are not returned, so they are not observed.
             for configuration in proposed:
                 self._withdraw(configuration.row)
             raise

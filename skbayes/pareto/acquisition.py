@@ -163,9 +163,9 @@ class ParetoProposer(Proposer):
         ]
         # As for one objective, the improvement is relative to predicted means, and
         # pending configurations count as observed.
-        known, is_rival = observations.known, observations.is_rival
+        X, is_rival = observations.configurations, observations.is_rival
         (believed,) = _joined(
-            [(known_means(model, known)[:, is_rival],) for model in fitted.surrogates]
+            [(known_means(model, X)[:, is_rival],) for model in fitted.surrogates]
         )
         # It is possible that only pending configurations satisfy the constraints.
         Y = Y[observations.kept] if np.any(observations.kept) else Y

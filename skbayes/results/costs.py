@@ -26,22 +26,22 @@ def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
     >>> typical_cost(np.array([1.0, 0.2]), np.array([0.5, 0.2]))
     2.0
     """
-    known = np.isfinite(costs)
-    if not np.any(known):
+    measured = np.isfinite(costs)
+    if not np.any(measured):
         return np.nan
-    largest = np.max(fractions[known])
-    cost = float(np.median(costs[known & (fractions == largest)]) / largest)
+    largest = np.max(fractions[measured])
+    cost = float(np.median(costs[measured & (fractions == largest)]) / largest)
     return cost if cost > 0.0 else 1.0
 
 
 def trial_cost(trial: Trial, name: str, warm: bool = True) -> float:
-    """Return the mean cost of the folds, or NaN; if `warm`, without first fits."""
+    """Return the mean cost of the folds, or NaN; `warm` omits first fits."""
     if trial.state == TrialState.FAILED:
         return math.nan
     warm = warm and name in TIMES
     extras = [fold.extras for fold in trial.folds]
-    kept = [more for more in extras if not (warm and more.get("warm_up"))]
-    costs = [more.get("costs", {}).get(name, math.nan) for more in kept]
+    kept = [extra for extra in extras if not (warm and extra.get("warm_up"))]
+    costs = [extra.get("costs", {}).get(name, math.nan) for extra in kept]
     costs = [cost for cost in costs if math.isfinite(cost)]
     if any(cost < 0.0 for cost in costs):
         raise ValueError(f"cost must be 0 or more, got {min(costs)!r}.")
@@ -59,13 +59,13 @@ def trial_costs(
     """
     costs = np.array([trial_cost(trial, name) for trial in trials], dtype=float)
     cold = np.array([trial_cost(trial, name, warm=False) for trial in trials])
-    known = np.isfinite(costs)
-    if not np.any(known):
+    measured = np.isfinite(costs)
+    if not np.any(measured):
         return cold  # there are too few fits to exclude any
-    for i in np.flatnonzero(~known & np.isfinite(cold)):
-        alike = costs[known & (fractions == fractions[i])]
+    for i in np.flatnonzero(~measured & np.isfinite(cold)):
+        alike = costs[measured & (fractions == fractions[i])]
         if len(alike):
             costs[i] = np.median(alike)
         else:
-            costs[i] = typical_cost(costs[known], fractions[known]) * fractions[i]
+            costs[i] = typical_cost(costs[measured], fractions[measured]) * fractions[i]
     return costs

@@ -127,9 +127,9 @@ class FrameAttribute:
         if self._name not in vars(search):
             kind = type(search).__name__
             raise AttributeError(f"{kind!r} object has no attribute {self._name!r}.")
-        own = vars(search)
-        results = own["cv_results_"] if self._with_params else None
-        return as_frame(own[self._name], results)
+        attributes = vars(search)
+        results = attributes["cv_results_"] if self._with_params else None
+        return as_frame(attributes[self._name], results)
 
     def __set__(self, search: object, columns: Mapping[str, Any]) -> None:
         vars(search)[self._name] = columns

@@ -103,10 +103,11 @@ def read_record(
 def read_trials(
     source: Any, space: Space | None = None, metric: str | None = None
 ) -> Source:
-    """Read the trials of any source, and what it contains about their search.
+    """Read the trials of any source, and the facts about their search.
 
-    The values of a journal that `space` does not have remain dicts with a text; without
-    a space, all values are readable. `metric` selects a metric of ``cv_results_``.
+    If `space` does not have a value of a journal, the value remains a dict with a text;
+    without a space, all values are readable. `metric` selects a metric of
+    ``cv_results_``.
     """
     if isinstance(source, str | os.PathLike):
         read: Source = load(JOURNAL_SOURCE)(source, space)
@@ -171,12 +172,13 @@ def _of_search(search: Any, space: Space | None, metric: str | None) -> Source:
     scoring = getattr(search, "scoring", None)
     directions: dict[str, int] = {}
     best = getattr(search, "best_index_", None)
-    own = getattr(search, "own_index_", None)
+    own_index = getattr(search, "own_index_", None)
     if hasattr(search, "trials_"):
         guide = getattr(search, "target_metric_", None)
         trials = list(search.trials_)
-        best, own = (
-            None if row is None else search._ranked_numbers[row] for row in (best, own)
+        best, own_index = (
+            None if row is None else search._ranked_numbers[row]
+            for row in (best, own_index)
         )
         directions = getattr(search, "_directions", dict)()
     else:
@@ -189,7 +191,7 @@ def _of_search(search: Any, space: Space | None, metric: str | None) -> Source:
         _space_of(search, trials) if space is None else space,
         guide,
         best=best,
-        own=own,
+        own_index=own_index,
         directions=directions,
         scoring=scoring if isinstance(scoring, str) else None,
         name=type(search).__name__,

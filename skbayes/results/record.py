@@ -47,11 +47,11 @@ class Source:
     """Trials of a search, and what their source contains about the search.
 
     `metric` is the metric of the scores of the trials, and `direction` is -1 if its
-    values are negated, or `directions` for several objectives. `scoring` is the name of
-    a metric called "score". `running` contains numbers, configurations and starts
-    (seconds since 1970). `best` and `own` are the numbers of the chosen trial and of
-    the trial of the estimator's own values. Failures and durations of an Optuna study
-    are learned by a new search.
+    values are negated; `directions` are the directions of several objectives. `scoring`
+    is the name of a metric called "score". `running` contains numbers, configurations
+    and starts (seconds since 1970). `best` and `own_index` are the numbers of the
+    chosen trial and of the trial of the estimator's own values. `is_study` marks an
+    Optuna study, whose failures and durations a new search learns.
     """
 
     trials: Sequence[Trial]
@@ -62,7 +62,7 @@ class Source:
     running: Sequence[tuple[int, dict[str, Any], float]] = ()
     scoring: str | None = None
     best: int | None = None
-    own: int | None = None
+    own_index: int | None = None
     name: str = "search"
     method: str = ""
     n_points: int | None = None
@@ -157,7 +157,7 @@ class SearchRecord:
     best : int or None
         Position of the best trial in the arrays: the trial chosen by the search, or
         else the first eligible one with the highest score. None if there is none.
-    own : int or None
+    own_index : int or None
         Position of the trial of the estimator's own values; None if unknown.
     trials : sequence of Trial
         The trials themselves, in the same order.
@@ -190,7 +190,7 @@ class SearchRecord:
     directions: dict[str, int] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     best: int | None = None
-    own: int | None = None
+    own_index: int | None = None
     trials: Sequence[Trial] = ()
 
     def __len__(self) -> int:
@@ -224,7 +224,7 @@ class SearchRecord:
     def comparable(self) -> np.ndarray:
         """Mask of comparable trials: complete, and of the highest fidelity.
 
-        Of a search with a time limit, it is the fidelity of its choice.
+        In a search with a time limit, it is the fidelity of the chosen trial.
         """
         if any(trial.fidelity.n_folds is not None for trial in self.trials):
             numbers = [trial.number for trial in compared(self.trials)]
@@ -236,7 +236,7 @@ class SearchRecord:
     def scored(self) -> np.ndarray:
         """Mask of trials to learn from: comparable ones, and pruned ones like them.
 
-        Of a search with a time limit, they are those of the stage with most trials.
+        In a search with a time limit, these are the trials of the largest stage.
         """
         if any(trial.fidelity.n_folds is not None for trial in self.trials):
             counts = np.bincount(self.stage[self.complete], minlength=1)
@@ -254,19 +254,19 @@ class SearchRecord:
 
     @property
     def eligible(self) -> np.ndarray:
-        """Mask of possible best trials: comparable, with the smallest violation."""
+        """Mask of candidates for the best: comparable, with the smallest violation."""
         return self._least_violating(self.comparable)
 
     @property
     def allowed(self) -> np.ndarray:
-        """Mask of possible trials on a front: complete, with the smallest violation."""
+        """Mask of candidates for a front: complete, with the smallest violation."""
         return self._least_violating(self.complete)
 
     @property
     def models(self) -> list[Any]:
         """Model of each trial in a choice among models; None without one.
 
-        A model is what the user knows, such as an SVC in a CalibratedClassifierCV.
+        Wrappers are omitted: the model in a CalibratedClassifierCV may be an SVC.
         """
         return [
             next((_inner(v) for v in params.values() if hasattr(v, "predict")), None)
@@ -315,11 +315,11 @@ def _inner(model: Any) -> Any:
 
 def dimensions_by_name(space: Space | None) -> dict[str, list[Dimension]]:
     """Return the dimensions of each hyper-parameter: several if it is in branches."""
-    found: dict[str, list[Dimension]] = {}
+    by_name: dict[str, list[Dimension]] = {}
     for column in space.columns if space is not None else []:
         if column.name is not None:
-            found.setdefault(column.name, []).append(column.dimension)
-    return found
+            by_name.setdefault(column.name, []).append(column.dimension)
+    return by_name
 
 
 def make_record(source: Source, metric: str | None = None) -> SearchRecord:
@@ -381,8 +381,8 @@ def make_record(source: Source, metric: str | None = None) -> SearchRecord:
         place = places[source.best]
     elif record.eligible.any():
         place = int(record.order[0])
-    own = None if source.own is None else places.get(source.own)
-    return dataclasses.replace(record, best=place, own=own)
+    own_index = None if source.own_index is None else places.get(source.own_index)
+    return dataclasses.replace(record, best=place, own_index=own_index)
 
 
 def _fitted_scores(trials: Sequence[Trial]) -> dict[str, list[FloatArray]]:
@@ -453,7 +453,7 @@ def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     return {n: np.array([table.get(n, math.nan) for table in tables]) for n in names}
 
 
-# Everything with the trials of a search that displays read.
+# Sources of the trials of a search that the displays accept.
 AnySource = (
     FittedSearch | History | SearchRecord | Mapping[str, Any] | str | PathLike[str]
 )

@@ -39,7 +39,7 @@ _COLUMNS = (
 
 
 def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
-    """Return mean test scores, NaN for failed candidates and those on fewer rows."""
+    """Return mean test scores, NaN for failures and for trials on fewer rows."""
     if _MEAN + metric not in cv_results:
         raise ValueError(
             f"there are no scores {_MEAN + metric!r} among the results; the metrics "
@@ -245,8 +245,8 @@ class OneStandardError:
     -----
     As in [1]_, the best candidate determines the standard error. It is the standard
     deviation of its scores over the splits (with one degree of freedom less), divided
-    by the square root of their number. The training sets of the splits overlap, so the
-    standard error is more likely too small than too large.
+    by the square root of the number of splits. The training sets of the splits overlap,
+    so the standard error is more likely too small than too large.
 
     With a callable `refit`, scikit-learn sets ``best_index_`` and ``best_params_``, but
     not ``best_score_``; the score is
@@ -385,7 +385,7 @@ def _check_metric(metric: Any) -> None:
 
 def _numbers(by: str | Callable, candidates: Sequence[dict[str, Any]]) -> FloatArray:
     """Return the value of `by` for each candidate, NaN for None."""
-    found = []
+    numbers = []
     for params in candidates:
         value = native(by(params) if callable(by) else params.get(by))
         if not (value is None or isinstance(value, bool) or is_number(value)):
@@ -393,11 +393,11 @@ def _numbers(by: str | Callable, candidates: Sequence[dict[str, Any]]) -> FloatA
                 f"by={by!r} must give numbers, got {value!r} for {params!r}; pass a "
                 "callable that returns the complexity of a candidate"
             )
-        found.append(math.nan if value is None else float(value))
+        numbers.append(math.nan if value is None else float(value))
     if isinstance(by, str) and not any(by in params for params in candidates):
         names = sorted({name for params in candidates for name in params})
         raise ValueError(f"by={by!r} is not a hyper-parameter; they are {names}")
-    return np.array(found)
+    return np.array(numbers)
 
 
 def _usable_means(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
@@ -456,15 +456,15 @@ def stage_correlation(
     stages = sorted({trial.fidelity.stage for trial in history})
     for stage, following_stage in pairwise(stages):
         optimizer = optimizers[stage]
-        own, following = (
+        trials, following = (
             [trial for trial in usable if trial.fidelity.stage == each]
             for each in (stage, following_stage)
         )
         if not following:
             continue
-        known = dict(_scores_of(own, optimizer.space))
+        scores = dict(_scores_of(trials, optimizer.space))
         later = _scores_of(following, optimizer.space)
-        pairs = [(known[key], score) for key, score in later if key in known]
+        pairs = [(scores[key], score) for key, score in later if key in scores]
         expected = None
         # Without a surrogate, nothing is expected.
         with contextlib.suppress(ValueError):

@@ -143,10 +143,9 @@ def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
 class Candidates:
     """Allowed configurations of a space that are neither observed nor pending.
 
-    `rows` are the configurations of an enumerated space, known or not, and None
-    otherwise. Configurations that the constraint rejects are not among them once it has
-    been evaluated for them. A ValueError is raised if the constraint rejects all of a
-    small space.
+    `rows` are all configurations of an enumerated space, or None in other spaces. They
+    do not include configurations that are already known to be rejected by the
+    constraint. A ValueError is raised if the constraint rejects a whole small space.
     """
 
     def __init__(self, space: Space) -> None:
@@ -193,8 +192,8 @@ class Candidates:
     def n_configurations(self) -> float:
         """Number of configurations that can be proposed.
 
-        It includes those for which the constraint has not been evaluated, and in a
-        space that is not enumerated, all rejected ones.
+        It includes configurations for which the constraint has not been evaluated, and
+        all rejected ones if the space is not enumerated.
         """
         if self.rows is None:
             return self.space.n_configurations
@@ -248,14 +247,13 @@ class Candidates:
         """Return the rows, shape (m, D), that are new and allowed, m >= 0.
 
         With a constraint, which may be slow, only the first of them is returned.
-        `n_before` other rows were not allowed.
+        `n_before` is the number of rows that were rejected in earlier calls.
         """
         if self.space.constraint is None:
             return X[self.filter_new(X)]
         start = 0
         while start < len(X):
-            # Check batches of increasing size, because larger ones take less time per
-            # row.
+            # Check batches of increasing size: a larger batch takes less time per row.
             count = 1 + (n_before + start) // 8
             rows = X[start : start + count]
             rows = rows[self.filter_new(rows)]
@@ -275,10 +273,10 @@ class Candidates:
         return self.rows[self._available]
 
     def allowed_first(self, unseen: FloatArray) -> FloatArray:
-        """Return allowed rows of the ranked rows `unseen`, at least one, best first.
+        """Return the allowed ones of the ranked rows `unseen`, in the same order.
 
-        If the constraint has not been evaluated for all rows, only one is returned.
-        SpaceExhausted is raised if no row is allowed.
+        If the constraint has not been evaluated for all rows, only the first allowed
+        row is returned. SpaceExhausted is raised if no row is allowed.
         """
         if self._constraint_applied:
             return unseen
@@ -294,7 +292,7 @@ class Candidates:
         )
 
     def draw(self, random_state: np.random.Generator) -> FloatArray:
-        """Draw new and allowed rows, at least one; SpaceExhausted if none is found."""
+        """Draw new and allowed rows; SpaceExhausted is raised if none is found."""
         if self.rows is not None:
             return self.allowed_first(random_state.permutation(self.unseen()))
         n_drawn = 0
@@ -306,15 +304,17 @@ class Candidates:
         return self._scan(n_drawn)
 
     def _batches(self, random_state: np.random.Generator) -> Iterator[FloatArray]:
-        """Yield batches of random rows, and with a constraint also of nearby ones."""
+        """Yield batches of random rows, and with a constraint, rows near known ones."""
         size = DRAWS, self.space.n_columns
         for _ in range(N_DRAW_BATCHES):
             yield self.space.from_uniform(random_state.random(size))
         if self.space.constraint is None:
             return
-        known = self._allowed_known()
-        for sd in np.geomspace(FARTHEST, NEAREST, N_NEAR_BATCHES if len(known) else 0):
-            starts = known[random_state.integers(len(known), size=DRAWS)]
+        centers = self._allowed_known()
+        for sd in np.geomspace(
+            FARTHEST, NEAREST, N_NEAR_BATCHES if len(centers) else 0
+        ):
+            starts = centers[random_state.integers(len(centers), size=DRAWS)]
             yield perturb(self.space, starts, [sd], random_state)
         if self.space.n_configurations > MAX_SCANNED:
             for _ in range(N_MORE_BATCHES):
@@ -322,8 +322,8 @@ class Candidates:
 
     def _allowed_known(self) -> FloatArray:
         """Return the known rows that the constraint allows, in a fixed order."""
-        known = rows_of(sorted(self._known), self.space.n_columns)
-        return known[self.space.allowed(known)]
+        rows = rows_of(sorted(self._known), self.space.n_columns)
+        return rows[self.space.allowed(rows)]
 
     def _scan(self, n_drawn: int) -> FloatArray:
         """Return the next new and allowed rows of a large finite space."""

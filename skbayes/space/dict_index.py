@@ -21,8 +21,8 @@ Numbers = np.ndarray
 class DictIndex:
     """Dicts that may contain a configuration, or may overlap with another dict.
 
-    The result may contain too many dicts, since a dict is found by the hashes of the
-    values of its lists and the bounds of its ranges.
+    Only hashes of listed values and bounds of ranges are compared, so the result may
+    contain too many dicts.
 
     Parameters
     ----------

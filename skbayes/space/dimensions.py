@@ -34,8 +34,8 @@ Prior = Literal["uniform", "log-uniform"]
 # exp and division.
 LATTICE = 2.0**20
 
-# Half the width of the cell of a position in which its value is rounded. It is less
-# than half a step, so that the rounded value is encoded as the same position.
+# A value is rounded to any number within this distance of its position. The distance is
+# less than half a step, so that the rounded value is encoded as the same position.
 HALF_CELL = 0.4 / LATTICE
 
 # The steps of the lattice must be this many times wider than the distance of
@@ -89,8 +89,7 @@ def shortest(low: float, value: float, high: float) -> float:
         return 0.0
     if not low < high < math.inf:
         return value
-    # With fewer digits, steps are wider than the interval. This number of digits
-    # therefore also finds any value that they find.
+    # Rounding to this number of digits also finds any number with fewer digits.
     fewest = math.floor(math.log10(abs(value))) - math.ceil(math.log10(high - low))
     for digits in range(max(1, fewest), 17):
         rounded = float(f"{value:.{digits}g}")
@@ -223,7 +222,7 @@ class Dimension(ABC):
 class _Range(Dimension):
     """Numbers between two bounds, uniform on a linear or a logarithmic scale."""
 
-    # Number of items of the tuple that it was written as, if it was.
+    # Number of items of the tuple, if the range was written as a tuple.
     n_items = 0
 
     def __init__(self, low: Any, high: Any, prior: Prior) -> None:

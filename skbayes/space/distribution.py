@@ -46,13 +46,13 @@ class Distribution(Dimension):
     ----------
     distribution : frozen scipy.stats distribution
         Object with ``cdf``, ``ppf`` and ``support``, or with ``pmf`` and ``support`` if
-        it is discrete. The values of a continuous distribution are floats. An unbounded
-        support is cut where 2**-20 of the probability mass is left, and one that begins
-        at 0 is cut likewise. The value 0 is accepted, but not proposed. The values of a
-        discrete distribution are ints. Values at its ends that have less than 2**-20 of
-        the mass together, and values that have less than 2**-40, are omitted. At most
-        2**20 of its values may remain, all whole numbers. A distribution that is so
-        steep that neighboring floats are 2**-20 of the mass apart is refused.
+        it is discrete. The values of a continuous distribution are floats. An end that
+        is infinite or 0 is cut off where 2**-20 of the probability mass is left; the
+        value 0 is accepted, but not proposed. The values of a discrete distribution are
+        ints. Rare values are omitted: at each end, values with less than 2**-20 of the
+        mass together, and elsewhere values with less than 2**-40. At most 2**20 values
+        may remain. A ValueError is raised if the values are not whole numbers, or if
+        neighboring floats are 2**-20 of the mass apart.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Distribution(Dimension):
         self._highest = 1.0 - TAIL if self._high == math.inf else 1.0
         if not np.all(np.isfinite(self._quantile([self._lowest, self._highest]))):
             raise ValueError(f"{self!r} has values that are too large for a float.")
-        # If doubles are too coarse, they are so near an end or everywhere.
+        # Doubles that are too coarse are so near an end or everywhere.
         near = 2.0 ** -np.arange(2, math.log2(LATTICE) + 1)
         probes = np.r_[np.linspace(0.0, 1.0, 257), near, 1.0 - near]
         inside = np.clip(probes, self._lowest, self._highest)

@@ -19,7 +19,7 @@ from skbayes.space.dimensions import (
     nearest,
 )
 
-# Types that copy.deepcopy does not copy.
+# Types whose objects copy.deepcopy does not copy.
 _ATOMS = (
     type,
     types.ModuleType,
@@ -51,18 +51,18 @@ def option_key(value: Any, copies: bool = True) -> Hashable:
     The values 1, 1.0 and True differ. An object equals its copies, so that a pickled
     optimizer or a cloned search recognizes its options. Estimators are compared by
     their parameters, unless clones may keep the fitted state. An object that cannot be
-    compared is only the same as itself. Without `copies`, this also applies to objects
-    of a class without ``__eq__`` that are not estimators.
+    compared only equals itself. Without `copies`, an object of a class without
+    ``__eq__`` that is not an estimator also only equals itself.
     """
     return _key(value, copies, False, ())
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
     """Return values without repetitions, in the order of their first occurrence."""
-    found: dict[Hashable, Any] = {}
+    by_key: dict[Hashable, Any] = {}
     for value in values:
-        found.setdefault(option_key(value), value)
-    return list(found.values())
+        by_key.setdefault(option_key(value), value)
+    return list(by_key.values())
 
 
 def _key(value: Any, copies: bool, whole: bool, outer: tuple[Any, ...]) -> Hashable:
@@ -394,7 +394,7 @@ def shared_lists(dicts: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Any], Co
             if kind in (Ordinal, Categorical) and dimension.n_values == 1:
                 (value,) = dimension.values
                 listed = parts.setdefault((name, kind), {})
-                # Of equal numbers with different types, only the first is combined.
+                # Numbers such as 1 and 1.0 are equal; only the first one is combined.
                 listed.setdefault(dimension._key(value), (value, dimension.key))
     constants = {}
     for (name, kind), listed in parts.items():

@@ -46,16 +46,16 @@ Density = Sequence[ArrayLike] | ArrayLike
 
 def paths(tree: list[tuple[int, list]]) -> dict[int, list[Path]]:
     """Return the paths to each column of an outline: the options that activate it."""
-    found: dict[int, list[Path]] = {}
+    paths_to: dict[int, list[Path]] = {}
 
     def walk(outlined: list[tuple[int, list]], path: Path) -> None:
         for place, options in outlined:
-            found.setdefault(place, []).append(path)
+            paths_to.setdefault(place, []).append(path)
             for option, opened in enumerate(options):
                 walk(opened, {**path, place: option})
 
     walk(tree, {})
-    return found
+    return paths_to
 
 
 class Portfolio:
@@ -91,8 +91,8 @@ class Portfolio:
         if not len(free):
             return None
         places = np.array([self._places.get(key_of(row), -1) for row in X], dtype=int)
-        known = (places >= 0) & ~np.isnan(scores)
-        weights = self._weights(places[known], scores[known])
+        scored = (places >= 0) & ~np.isnan(scores)
+        weights = self._weights(places[scored], scores[scored])
         tried = self.regrets[:, places[places >= 0]]
         so_far = tried.min(axis=1, keepdims=True, initial=np.inf)
         means = weights @ np.minimum(so_far, self.regrets[:, free])
@@ -118,9 +118,9 @@ class ModelStarts:
     """First configuration of each model of a choice.
 
     `points` are triples: the parameter that is a choice among models, the model, and a
-    configuration. The next configuration is the first one whose model has no trial.
-    Trials of earlier searches on the same data are included. A search starts with at
-    least `n_first` configurations.
+    configuration. The next configuration is the first one whose model has no trial in
+    this search or an earlier search on the same data. A search starts with at least
+    `n_first` configurations.
     """
 
     def __init__(
@@ -290,18 +290,18 @@ class OptimumPrior:
 
         Further columns have flat densities. ValueError if other columns differ.
         """
-        known, given = (
+        columns, new_columns = (
             [(column.name, column.dimension.key) for column in other.columns]
             for other in (self.space, space)
         )
-        if given[: len(known)] != known:
+        if new_columns[: len(columns)] != columns:
             raise ValueError(
                 f"the prior is for {self.space!r}, which is not the search space, "
                 f"{space!r}."
             )
         moved = copy.copy(self)
         moved.space = space
-        if len(given) > len(known):
+        if len(new_columns) > len(columns):
             moved.portfolio = None  # its points have no values for further columns
         return moved
 
@@ -333,12 +333,12 @@ def _column_densities(
                 f"densities: {key!r} is not a parameter of the space; its parameters "
                 f"are {space.parameter_names}."
             )
-    found = {}
+    by_column = {}
     for place, column in enumerate(space.columns):
         density = densities.get(place, densities.get(column.name))
         if density is not None:
-            found[place] = _ColumnDensity(column, density)
-    return found
+            by_column[place] = _ColumnDensity(column, density)
+    return by_column
 
 
 def _centers(
@@ -409,8 +409,8 @@ class _ColumnDensity:
     def quantiles(self, u: FloatArray) -> FloatArray:
         """Map a uniform stream to one that draws values from the density."""
         n = len(self._cumulated) - 1
-        found = np.interp(u, self._cumulated, np.arange(n + 1) / n)
-        return np.minimum(found, np.nextafter(1.0, 0.0))
+        positions = np.interp(u, self._cumulated, np.arange(n + 1) / n)
+        return np.minimum(positions, np.nextafter(1.0, 0.0))
 
 
 def _parsed(dimension: Dimension, density: Any) -> tuple[FloatArray, FloatArray]:

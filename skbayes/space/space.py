@@ -277,7 +277,7 @@ class Space:
     def _encode_one(
         self, params: Mapping[str, Any], known_row: FloatArray | None = None
     ) -> FloatArray:
-        """Return the row of parameters; `known_row` is one possible row, if known."""
+        """Return the row of parameters; `known_row` is a row of them, if available."""
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
@@ -297,7 +297,7 @@ class Space:
                     f"and {column.dimension!r} contains the other one."
                 )
                 continue
-            # If dicts overlap, a float range of one may round an int of another.
+            # If dicts overlap, the float range of a dict may round the int of another.
             if not self.overlaps or self._is_exact(row, params):
                 return row
             first = row if first is None else first

@@ -20,8 +20,8 @@ from skbayes.space.lists import Categorical, Constant, shared_lists
 from skbayes.space.notation import Choice, parse_dict, parse_spaces
 from skbayes.utils.optional import warn_user
 
-# In a list of more dicts, the constants of a parameter share a column. Otherwise, the
-# number of columns would grow with the number of dicts.
+# In a list of more dicts, the constants of a parameter share a column, so that the
+# number of columns does not grow with the number of dicts.
 MANY_DICTS = 500
 
 # Maximum number of repeated values in a warning.
@@ -48,9 +48,9 @@ class Column:
 class TreeEntry:
     """Column in a branch: its index in a row, and the branch of each of its options.
 
-    For the choice among the dicts of a list, `shadowed` tells of each dict whether a
-    preceding one may contain the same configurations. `constant` is the only value of a
-    column that it may have in the branch.
+    For the choice among the dicts of a list, `shadowed` is a list of bools: whether an
+    earlier dict may contain configurations of the dict. `constant` is the value of the
+    column in the branch, if there is only one.
     """
 
     place: int
@@ -65,9 +65,10 @@ class TreeEntry:
         return self.column.dimension if self.constant is None else self.constant
 
     def dicts_with(self, params: Mapping[str, Any]) -> np.ndarray:
-        """Return the indices of the dicts that may contain `params`, and the last one.
+        """Return the indices of the dicts that may contain `params`, and the last dict.
 
-        The reason why the last one does not contain them is reported to users.
+        The last dict is included because an error message says why it does not contain
+        `params`.
         """
         if "_index" not in self.__dict__:
             dicts = [
@@ -157,16 +158,18 @@ class TreeBuilder:
 def _names(branches: Iterable[Branch]) -> set[str]:
     """Return the names of the parameters that can occur in branches."""
     entries = [entry for branch in branches for entry in branch]
-    found = {entry.column.name for entry in entries if entry.column.name}
-    return found.union(*(_names(entry.options) for entry in entries))
+    names = {entry.column.name for entry in entries if entry.column.name}
+    return names.union(*(_names(entry.options) for entry in entries))
 
 
 def _warn_of_repeats(name: str, dimension: Dimension) -> None:
     repeated = getattr(dimension, "repeated", ())
     if repeated:
         shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
-        more = ", …" if len(repeated) > MAX_SHOWN else ""
-        warn_user(f"Parameter {name!r}: repeated values are dropped: {shown}{more}.")
+        ellipsis = ", …" if len(repeated) > MAX_SHOWN else ""
+        warn_user(
+            f"Parameter {name!r}: repeated values are dropped: {shown}{ellipsis}."
+        )
 
 
 def _shadowed(dicts: Sequence[Mapping[str, Dimension | Choice]]) -> list[bool]:
@@ -278,8 +281,8 @@ def match(
 ) -> Iterator[tuple[FloatArray, frozenset[str]]]:
     """Yield every row in which `params` fill a branch, and the names that are used.
 
-    Reasons why they do not fill it are appended to `problems`. With `known_row`, one
-    such row, dicts after the dict of this row are skipped.
+    Reasons why `params` do not fill the branch are appended to `problems`. Dicts after
+    the dict of `known_row`, if it is passed, are skipped.
     """
     if not branch:
         yield row, used

@@ -54,9 +54,9 @@ class Surrogate(ABC):
         space.
     max_observations : int or None, default=None
         Maximum number of observations and pending configurations that it is fitted to,
-        apart from up to 249 of the latest observations. At least half of the number are
-        observations, one half of which are the best ones, and the others are drawn at
-        random. None means no limit.
+        apart from up to 249 of the latest observations. At least half of them are
+        observations: the best ones, and as many that are drawn at random. None means no
+        limit.
 
     Examples
     --------
@@ -315,9 +315,9 @@ def winsorize_low(y: FloatArray, weights: FloatArray | None = None) -> FloatArra
     """Raise very bad scores, whose long tail would dominate the length scales.
 
     Scores (n,) below ``median - 2 * scale`` are raised to that level. The scale is the
-    distance from the median to the upper quartile. Because many scores may be (nearly)
-    equal there, it is at least a fifth of the mean distance from the median among the
-    90% of the scores that are nearest to the median. `weights` (n,) are the weights of
+    distance from the median to the upper quartile, which is small if many scores are
+    nearly equal. It is therefore at least a fifth of the mean distance from the median
+    of the 90% of the scores that are nearest to it. `weights` (n,) are the weights of
     the scores in the median and the quartile.
     """
     median, upper = _quantiles(y, [0.5, 0.75], weights)

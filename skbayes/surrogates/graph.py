@@ -346,8 +346,8 @@ class GraphField(Surrogate):
         """
         places, y = self.graph.places(X), np.asarray(y, dtype=np.float64)
         labeled, scores = self.graph.labels(places, y)
-        known = self._labeled
-        if not hasattr(self, "_rows") or labeled[: len(known)] != known:
+        before = self._labeled
+        if not hasattr(self, "_rows") or labeled[: len(before)] != before:
             self._reset()
         for node in labeled[len(self._labeled) :]:
             self._label(node)
@@ -384,13 +384,13 @@ class GraphField(Surrogate):
         """Add node k's row to A: (K_k. - A_.k A) / sqrt(K_kk - |A_.k|^2)."""
         column = (self._inverse * self._vectors[k]) @ self._vectors.T
         count = len(self._labeled)
-        known = self._rows[:, :count]
-        row = column - np.einsum("gl,gln->gn", known[:, :, k], known)
+        rows = self._rows[:, :count]
+        row = column - np.einsum("gl,gln->gn", rows[:, :, k], rows)
         floor = MIN_VARIANCE * self._prior[:, k]
         row /= np.sqrt(np.maximum(self._variance[:, k], floor))[:, None]
         if count == self._rows.shape[1]:
-            room = np.empty((len(row), max(count, 16), len(self.graph)))
-            self._rows = np.concatenate([self._rows, room], axis=1)
+            unused = np.empty((len(row), max(count, 16), len(self.graph)))
+            self._rows = np.concatenate([self._rows, unused], axis=1)
         self._rows[:, count] = row
         self._variance -= np.square(row)
         self._labeled.append(k)
@@ -439,13 +439,13 @@ class GraphField(Surrogate):
         w' (K - A' A) w / (2 beta), from the covariances between all nodes.
         """
         places, weights = self.graph.places(X), np.asarray(weights, dtype=np.float64)
-        known = places >= 0
-        w = np.bincount(places[known], weights[known], minlength=len(self.graph))
+        is_node = places >= 0
+        w = np.bincount(places[is_node], weights[is_node], minlength=len(self.graph))
         g, prior = self._chosen, self._prior[self._chosen]
         rows = self._rows[g, : len(self._labeled)]
         variance = self._inverse[g] @ np.square(w @ self._vectors)
         variance -= np.sum(np.square(rows @ w))
-        variance += np.mean(prior) * np.sum(np.square(weights[~known]))
+        variance += np.mean(prior) * np.sum(np.square(weights[~is_node]))
         least = MIN_VARIANCE * float(np.mean(prior))
         sd = np.sqrt(self._amplitude * max(float(variance), least))
         return self._to_scores(np.array([self._mean @ w]), np.array([sd]))

@@ -58,7 +58,7 @@ def capability(surrogate: Any, name: str) -> Any:
 
 
 def check_surrogate(surrogate: Any) -> Any:
-    """Return the surrogate: a name, or an object with the required methods."""
+    """Return a valid surrogate: a name, or an object with the required methods."""
     if isinstance(surrogate, str):
         if surrogate in registry:
             return surrogate

@@ -367,8 +367,8 @@ class TradeoffProposer(Proposer):
         scale, learned = self._scale(costs)
         fitted.cost_model = fit_surrogate(self.cost_model, costs, learned)
         fitted.acquisition = self.rule(observations.alpha, scale)
-        known = observations.known[observations.is_rival]
-        parts = *fitted.surrogate.predict(known), *fitted.cost_model.predict(known)
+        rivals = observations.configurations[observations.is_rival]
+        parts = *fitted.surrogate.predict(rivals), *fitted.cost_model.predict(rivals)
         believed = fitted.acquisition.believed(Beliefs(*np.broadcast_arrays(*parts)))
         fitted.best = np.max(believed, axis=1, keepdims=True)
         fitted.least = float(np.min(np.minimum(sigma, 1.0)))

@@ -71,14 +71,15 @@ class TradeoffOptimizer(Optimizer):
         return not self._proposer.needs_scores or bool(np.any(np.isfinite(scores)))
 
     def _observations(self) -> TradeoffObservations:
-        known = super()._observations()
-        fractions = np.ones(len(known.X))
+        observations = super()._observations()
+        fractions = np.ones(len(observations.X))
         if self._size is not None:
             name, largest = self._size
-            sizes = [params[name] for params in self.space.decode(known.X)]
+            sizes = [params[name] for params in self.space.decode(observations.X)]
             fractions = np.array(sizes, dtype=np.float64) / largest
-        alpha = self._alpha(len(known.X) + len(known.pending))
-        return TradeoffObservations(**vars(known), fractions=fractions, alpha=alpha)
+        arrays = vars(observations)
+        alpha = self._alpha(len(observations.configurations))
+        return TradeoffObservations(**arrays, fractions=fractions, alpha=alpha)
 
     def _alpha(self, n_known: int) -> float:
         if self.tradeoff is not None:

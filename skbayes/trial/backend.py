@@ -51,7 +51,7 @@ class DataHandle:
         """Return whether to skip fits that have not started."""
         return False
 
-    def room(self) -> AbstractContextManager[Any]:
+    def fit_context(self) -> AbstractContextManager[Any]:
         """Return a context in which a fit runs, after waiting until it may run."""
         return contextlib.nullcontext()
 
@@ -66,7 +66,7 @@ class LocalHandle(DataHandle):
         # Each trial in flight has enough threads for all slots.
         self._slots = threading.BoundedSemaphore(n_slots)
 
-    def room(self) -> AbstractContextManager[Any]:
+    def fit_context(self) -> AbstractContextManager[Any]:
         """Return a slot."""
         return self._slots
 
@@ -106,7 +106,7 @@ class DiskHandle(DataHandle):
         return os.path.exists(os.path.join(self.folder, "stop"))
 
     @contextlib.contextmanager
-    def room(self) -> Iterator[None]:
+    def fit_context(self) -> Iterator[None]:
         """Return a context that releases the mapped pages at its end.
 
         loky replaces a worker that has grown by 300 MB.

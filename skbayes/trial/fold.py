@@ -161,7 +161,7 @@ class FoldCall:
         self.cpu_seconds = 0.0
 
     @property
-    def looks_inside(self) -> bool:
+    def reads_steps(self) -> bool:
         """Whether fitted steps are used other than by predictions of the scorers."""
         scorers = compat.public_scorers(self.job.options["scorer"])
         several = scorers.values() if isinstance(scorers, dict) else [scorers]
@@ -301,7 +301,7 @@ class Handle(Protocol):
     def load(self) -> Job:
         """Return the job."""
 
-    def room(self) -> AbstractContextManager[Any]:
+    def fit_context(self) -> AbstractContextManager[Any]:
         """Return a context in which a fit may run."""
 
     def stopped(self) -> bool:
@@ -313,7 +313,7 @@ def run_folds(handle: Handle, folds: Sequence[Fold]) -> list[FoldResult]:
     results = []
     for fold in folds:
         try:
-            with handle.room():
+            with handle.fit_context():
                 if handle.stopped():
                     result = FoldResult(status=FoldStatus.INTERRUPTED)
                 else:

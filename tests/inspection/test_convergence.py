@@ -83,12 +83,12 @@ def test_a_dashed_line_is_the_score_of_the_own_values():
 @pytest.mark.parametrize("own", [0.1, 0.93, 0.99])
 def test_the_line_of_the_own_values_is_in_the_plot(own):
     history = drawn.history(own, *np.linspace(0.9, 0.95, 9))
-    record = dataclasses.replace(read_record(history), own=0)
+    record = dataclasses.replace(read_record(history), own_index=0)
     display = ConvergenceDisplay(record).plot()
     low, high = display.ax_.get_ylim()
     assert low < own < high and low < 0.9 and high > 0.95
     # The score of a failed trial is unknown.
-    failed = dataclasses.replace(read_record(drawn.history(None, 0.5)), own=0)
+    failed = dataclasses.replace(read_record(drawn.history(None, 0.5)), own_index=0)
     assert ConvergenceDisplay(failed).plot().own_line_ is None
 
 

@@ -262,7 +262,7 @@ def nothing_runs():
 
 def all_results(executor):
     ended = {}
-    while executor.under_way:
+    while executor.unfinished:
         for number, future in executor.finished().items():
             ended[number] = future.result()
     return ended
@@ -277,7 +277,7 @@ def test_every_task_is_run_with_workers(backend):
         assert not executor.in_this_thread
         for number in range(5):
             executor.start(number, Task(number))
-        assert executor.under_way == list(range(5))
+        assert executor.unfinished == list(range(5))
         ended = all_results(executor)
     assert {n: r for n, (r, _) in ended.items()} == {n: [n, n] for n in range(5)}
     assert threading.get_ident() not in {thread for _, thread in ended.values()}
@@ -298,7 +298,7 @@ def test_what_ends_first_is_handed_back_first():
         for number in (2, 0, 1):
             gates[number].set()
             assert list(executor.finished()) == [number]
-        assert executor.under_way == []
+        assert executor.unfinished == []
     assert Task.most == 3
 
 
@@ -316,7 +316,7 @@ def test_one_worker_works_in_this_thread_when_asked():
         assert list(executor.finished()) == [0]
         assert calls == [0]
         executor.drop()
-        assert executor.under_way == []
+        assert executor.unfinished == []
         executor.start(2, fails)
         with pytest.raises(ZeroDivisionError):
             executor.finished()
@@ -325,7 +325,7 @@ def test_one_worker_works_in_this_thread_when_asked():
         executor.start(0, fails)
         executor.start(1, lambda parallel: "fine")
         ended = {}
-        while executor.under_way:
+        while executor.unfinished:
             ended |= executor.finished()
     assert isinstance(ended[0].exception(), ZeroDivisionError)
     assert ended[1].result() == "fine"

@@ -101,7 +101,7 @@ class Fake:
         return float(self.seconds[number]) if self.seconds else 1.0
 
     @property
-    def under_way(self):
+    def unfinished(self):
         return sorted(self.futures)
 
     def start(self, number, task, alone=False):
@@ -112,7 +112,7 @@ class Fake:
         self.n_in_flight.append(len(self.futures))
 
     def finished(self, seconds=math.inf):
-        number = self.order(self.under_way)
+        number = self.order(self.unfinished)
         if self.is_stopped:
             self.futures[number].set_result("interrupted")
             return {number: self.futures.pop(number)}
@@ -129,7 +129,7 @@ class Fake:
         if killer in self.futures or (once and once[0] in self.futures):
             del once[:1]
             # All trials in flight end with it.
-            ended = {n: self.futures.pop(n) for n in self.under_way}
+            ended = {n: self.futures.pop(n) for n in self.unfinished}
             for number, future in ended.items():
                 cause = self.events.get("cause", {}).get(number)
                 text = self.events.get("text", "killed")

@@ -55,7 +55,7 @@ def test_all_sources_of_a_search_agree(kind):
     assert_alike(record, read_record(pickle.loads(pickle.dumps(search))))
 
     by_journal = read_record(path)
-    not_known = {"best", "own", "settings"}
+    not_known = {"best", "own_index", "settings"}
     assert_alike(record, by_journal, not_known, atol=1e-6)
     assert by_journal.name == kind
     assert by_journal.method == record.method

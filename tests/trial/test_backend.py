@@ -215,7 +215,7 @@ def test_every_backend_hands_the_data_over_until_it_is_stopped(kind):
         np.testing.assert_array_equal(got.X, TABLE)
         np.testing.assert_array_equal(got.y, TABLE[:, 0])
         assert got.fit_params == {"a": 1}
-        with handle.room():
+        with handle.fit_context():
             assert not handle.stopped()
         transfer.stop()
         # Fits whose data are sent by value cannot be stopped.
@@ -299,7 +299,7 @@ def test_what_a_fit_read_is_given_back():
         there = arrived(transfer.handle)
         file = Path(transfer.handle.folder) / "job"
         for _ in range(2):
-            with transfer.handle.room():
+            with transfer.handle.fit_context():
                 np.testing.assert_array_equal(there.X, X)
                 assert resident_bytes(file) >= X.nbytes
             assert resident_bytes(file) < 0.1 * X.nbytes
@@ -307,9 +307,9 @@ def test_what_a_fit_read_is_given_back():
 
 def test_no_more_rooms_than_slots():
     handle = ThreadBackend(job_on(TABLE), n_workers=2).handle
-    with handle.room(), handle.room():
-        assert not handle.room().acquire(blocking=False)
-    assert handle.room().acquire(blocking=False)
+    with handle.fit_context(), handle.fit_context():
+        assert not handle.fit_context().acquire(blocking=False)
+    assert handle.fit_context().acquire(blocking=False)
 
 
 def test_errors_name_the_folder_and_leave_nothing(tmp_path, monkeypatch):

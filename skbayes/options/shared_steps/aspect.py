@@ -242,7 +242,7 @@ class _FoldSteps(FoldAspect):
         job = call.job
         needs_steps = any(aspect.needs_estimator for aspect in job.aspects)
         has_others = call.options["return_train_score"] or job.score_params
-        return not (needs_steps or has_others or call.looks_inside)
+        return not (needs_steps or has_others or call.reads_steps)
 
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Add the time of shared steps, so that the times of all trials include it."""

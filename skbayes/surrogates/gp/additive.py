@@ -12,8 +12,8 @@ Symbols (D columns, n observations, m candidates, S samples of hyper-parameters)
 
     k = (1 - p) prod_d k_d + p / (D (D - 1)) sum_{d != e} k_d k_e
 
-Duvenaud, Nickisch & Rasmussen (2011), "Additive Gaussian processes", section 2. The
-kernel has order D and order 2 of their orders 1 to D.
+The kernel consists of the terms of orders D and 2 of Duvenaud, Nickisch & Rasmussen
+(2011), "Additive Gaussian processes", section 2.
 """
 
 from __future__ import annotations

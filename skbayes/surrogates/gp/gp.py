@@ -96,7 +96,7 @@ class GaussianProcess(Surrogate):
         columns are ordered.
     n_samples : int or None, default=None
         Number S of samples of the hyper-parameters. 0 means that only their mode is
-        used, and None means up to 8, and fewer with more observations.
+        used. None means 8 or fewer, depending on the number of observations.
     hyperparameters : dict, default=None
         Fixed values of ``"length_scales"``, an array of shape (D,), ``"amplitude"`` and
         ``"noise"``. The latter two are variances of standardized outputs. The optional
@@ -193,12 +193,12 @@ class GaussianProcess(Surrogate):
     def _standardized(
         self, X: FloatArray, y: FloatArray
     ) -> tuple[FloatArray, float, float]:
-        given = self.hyperparameters or {}
-        if "unit" not in given:
+        fixed = self.hyperparameters or {}
+        if "unit" not in fixed:
             # Without weights, many trials in one branch would raise all scores of a
             # branch with few trials to the same value.
             return standardize(y, self.winsorize_scores, branch_weights(X))
-        offset, unit = given["offset"], given["unit"]
+        offset, unit = fixed["offset"], fixed["unit"]
         return (y - offset) / unit, offset, unit
 
     def _update_thetas(
@@ -215,9 +215,9 @@ class GaussianProcess(Surrogate):
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> FloatArray:
         if self.hyperparameters is not None:
-            given = self.hyperparameters
-            tail = [given["amplitude"], given["noise"]]
-            return np.log(np.concatenate([given["length_scales"], tail]))[None, :]
+            fixed = self.hyperparameters
+            tail = [fixed["amplitude"], fixed["noise"]]
+            return np.log(np.concatenate([fixed["length_scales"], tail]))[None, :]
         rng = np.random.default_rng(self.random_state)
         rows = best_and_random(target, MAX_LEARNING_POINTS, rng)
         posterior = self._log_posterior(
@@ -243,11 +243,11 @@ class GaussianProcess(Surrogate):
         X: FloatArray,
         target: FloatArray,
         extra: FloatArray | None,
-        known: InverseFactor | None = None,
+        first_factor: InverseFactor | None = None,
     ) -> None:
         """Condition on scores at X, with targets of shape (S, n).
 
-        `known` is the factor of the first scores, if available.
+        `first_factor` is the factor of the first scores, if available.
         """
         D = X.shape[1]
         self._X, self._target, self._extra = X, np.array(target), extra
@@ -255,15 +255,15 @@ class GaussianProcess(Surrogate):
         self._length_scales = np.exp(self.thetas_[:, :D])
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
         self._scaled = self._place(self._known_rows())
-        self._factorize(known)
+        self._factorize(first_factor)
 
     def _known_rows(self) -> FloatArray:
         """Return the rows that all covariances refer to."""
         return self._X
 
-    def _factorize(self, known: InverseFactor | None) -> None:
+    def _factorize(self, first_factor: InverseFactor | None) -> None:
         """Factorize the covariance of all observations for predictions."""
-        factor = self._base_factor() if known is None else known
+        factor = self._base_factor() if first_factor is None else first_factor
         n = len(factor)
         if n < len(self._X):
             B = self._covariance(slice(n), slice(n, None))
@@ -283,8 +283,8 @@ class GaussianProcess(Surrogate):
         if self._extra is None:
             n -= (n - n_learning_points(n)) % MAX_APPENDED
         key = _key_of_arrays(*self._learned(), self._X[:n], self._extra)
-        known, factor = self._bases.get(self._with_pending, (None, None))
-        if factor is None or known != key:
+        cached_key, factor = self._bases.get(self._with_pending, (None, None))
+        if factor is None or cached_key != key:
             K = self._covariance(slice(n), slice(n))
             factor = InverseFactor.of_covariances(K)
             self._bases[self._with_pending] = key, factor

@@ -1,6 +1,6 @@
 """Kernels: correlations, factors of covariances, posterior of their hyper-parameters.
 
-Symbols (n observations, p more, m candidates, D columns, S samples of
+Symbols (n observations, p appended observations, m candidates, D columns, S samples of
 hyper-parameters):
 
 - ``r2``: squared scaled distance, r2(x, x') = sum_d delta_d(x, x')^2 / l_d^2, where
@@ -15,8 +15,8 @@ hyper-parameters):
   + diag(extra); ``L``: their Cholesky factors.
 - ``alpha``: (n,), K^-1 y.
 - ``M``: (S, n, n) lower triangular, L^-1.
-- ``B``: (S, n, p) covariances with p more observations; ``C``: (S, p, p) covariances of
-  these p observations.
+- ``B``: (S, n, p) covariances with the p appended observations; ``C``: (S, p, p) their
+  covariances with one another.
 
 A column that is inactive in a configuration has a fixed position there: the middle of
 an ordered column, or an additional option of an unordered one. The stored value has no
@@ -54,8 +54,8 @@ Correlation = Callable[..., tuple[FloatArray, Any]]
 # Position of an inactive configuration in an ordered column.
 INACTIVE = 0.5
 
-# An unordered column with more options has coordinates only for the known ones, because
-# there may be thousands, and predictions need no others.
+# An unordered column with more options has coordinates only for the observed options,
+# because there may be thousands, and predictions need no others.
 MAX_CORNERS = 100
 
 # Jitters tried in turn, relative to the mean of the diagonal.
@@ -146,19 +146,19 @@ class Embedding:
     """Embedding of encoded configurations in a Euclidean space with the distances r2.
 
     `n_options` is the number of options of each column, 0 for an ordered one. In a
-    column with very many options, all options that are not in `known`, (n, D), share
-    one position. Distances are exact if one of the two configurations is known. The
+    column with very many options, all options that are not in `exact`, (n, D), share
+    one position. Distances are exact if one of the two configurations is in it. The
     coordinates of the `ordered` columns come first; `coordinates` has the indices of
     the coordinates of each column.
     """
 
-    def __init__(self, n_options: list[int], known: FloatArray | None = None) -> None:
+    def __init__(self, n_options: list[int], exact: FloatArray | None = None) -> None:
         self.n_columns = len(n_options)
         self._n_options = np.asarray(n_options, dtype=int)
         self.ordered = np.flatnonzero(self._n_options == 0)
         self._unordered = np.flatnonzero(self._n_options)
         self._corners = [
-            self._corners_of(int(column), known) for column in self._unordered
+            self._corners_of(int(column), exact) for column in self._unordered
         ]
         widths = list(map(len, self._corners))
         # Column of each coordinate, whose length scale it is divided by.
@@ -183,16 +183,16 @@ class Embedding:
             parts.append(np.sqrt(0.5) * (levels[:, None] == corners))
         return np.hstack(parts)
 
-    def covering(self, known: FloatArray) -> Embedding:
-        """Return an embedding of the same columns for other known configurations."""
-        return Embedding(self._n_options.tolist(), known)
+    def covering(self, exact: FloatArray) -> Embedding:
+        """Return an embedding of the same columns, `exact` for other configurations."""
+        return Embedding(self._n_options.tolist(), exact)
 
-    def _corners_of(self, column: int, known: FloatArray | None) -> NDArray[np.int_]:
+    def _corners_of(self, column: int, exact: FloatArray | None) -> NDArray[np.int_]:
         """Return the levels that have a coordinate, with -1 for all others."""
         options = int(self._n_options[column])
         if options <= MAX_CORNERS:
             return np.arange(options + 1)  # one more: inactive
-        positions = np.empty(0) if known is None else known[:, column]
+        positions = np.empty(0) if exact is None else exact[:, column]
         return np.append(np.unique(self._levels(positions, options)).astype(int), -1)
 
     @staticmethod
