@@ -216,8 +216,8 @@ def number_types(estimator: Any, name: str) -> set[Any]:
     """Return the types of a parameter, by its constraints or its default value."""
     constraints = getattr(estimator, "_parameter_constraints", None)
     if isinstance(constraints, dict) and name in constraints:
-        given = constraints[name] if isinstance(constraints[name], list) else []
-        return {getattr(kind, "type", kind) for kind in given}
+        declared = constraints[name] if isinstance(constraints[name], list) else []
+        return {getattr(kind, "type", kind) for kind in declared}
     parameter = inspect.signature(type(estimator).__init__).parameters.get(name)
     return {Real} if type(getattr(parameter, "default", None)) is float else set()
 

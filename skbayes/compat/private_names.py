@@ -39,8 +39,8 @@ def _private(
     """Return a private name of a module or class, or its substitute."""
     LOOKED_UP.append((owner, name))
     try:
-        found = importlib.import_module(owner) if isinstance(owner, str) else owner
-        return operator.attrgetter(name)(found)
+        container = importlib.import_module(owner) if isinstance(owner, str) else owner
+        return operator.attrgetter(name)(container)
     except (ImportError, AttributeError):
         if is_needed:
             owner = owner if isinstance(owner, str) else owner.__name__

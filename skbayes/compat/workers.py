@@ -85,10 +85,10 @@ def active_backend() -> Any:
     return get_active_backend()[0]
 
 
-def own_backend(backend: Any) -> Any:
-    """Return a new backend with the same settings; threads that share one lose results.
+def separate_backend(backend: Any) -> Any:
+    """Return a new backend with the same settings, or None if this is impossible.
 
-    It is None if the backend cannot be created.
+    Threads that share a backend lose results.
     """
     # Attributes named like arguments of the constructor are its arguments.
     arguments = {
@@ -96,36 +96,38 @@ def own_backend(backend: Any) -> Any:
         for name, parameter in inspect.signature(type(backend)).parameters.items()
         if parameter.kind is not parameter.VAR_KEYWORD and hasattr(backend, name)
     }
-    for more in ("backend_kwargs", "submit_kwargs"):
-        arguments |= getattr(backend, more, {})
+    for field in ("backend_kwargs", "submit_kwargs"):
+        arguments |= getattr(backend, field, {})
     try:
-        own = type(backend)(**arguments)
+        separate = type(backend)(**arguments)
     except TypeError:
         return None
     for name in ("nesting_level", "inner_max_num_threads", "wait_for_workers_timeout"):
         if hasattr(backend, name):
-            setattr(own, name, getattr(backend, name))
-    if hasattr(own, "client"):
+            setattr(separate, name, getattr(backend, name))
+    if hasattr(separate, "client"):
         # While the workers of a cluster restart, there may be a single one. joblib then
         # runs fits in the process of the search, even one that has killed a worker.
-        own.effective_n_jobs = partial(_at_least_two, own.effective_n_jobs)
+        separate.effective_n_jobs = partial(_at_least_two, separate.effective_n_jobs)
     # loky may return a new pool to a second thread before joblib has prepared it. Two
     # threads that shut down a broken pool interfere with each other.
-    own.configure = partial(_one_at_a_time, own.configure)
-    own.abort_everything = partial(_one_at_a_time, own.abort_everything)
-    if shares_processes(own):
+    separate.configure = partial(_one_at_a_time, separate.configure)
+    separate.abort_everything = partial(_one_at_a_time, separate.abort_everything)
+    if shares_processes(separate):
         # The name was `apply_async` before joblib 1.5.
-        name = "submit" if hasattr(own, "submit") else "apply_async"
-        setattr(own, name, partial(_submit_or_fail, own, getattr(own, name)))
-    return own
+        name = "submit" if hasattr(separate, "submit") else "apply_async"
+        setattr(
+            separate, name, partial(_submit_or_fail, separate, getattr(separate, name))
+        )
+    return separate
 
 
 def environment_of(backend: Any, n_workers: int) -> dict[str, str]:
     """Return the variables by which joblib divides the processors among processes."""
-    given = getattr(backend, "inner_max_num_threads", None)
+    n_threads = getattr(backend, "inner_max_num_threads", None)
     share = max(1, cpu_count() // n_workers)
     names = getattr(backend, "MAX_NUM_THREADS_VARS", ())
-    return {name: str(given or os.environ.get(name, share)) for name in names}
+    return {name: str(n_threads or os.environ.get(name, share)) for name in names}
 
 
 def nested_settings() -> dict[str, Any]:

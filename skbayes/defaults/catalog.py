@@ -21,8 +21,8 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.space.lists import Ordinal
 
-# Class weights are tuned if the largest class has at least this many times the rows of
-# the smallest.
+# Class weights are tuned if the ratio of the largest class to the smallest one is at
+# least this.
 IMBALANCE = 1.5
 
 # A target with more distinct values has no classes.
@@ -51,7 +51,7 @@ class DataFacts:
     n_features: int | None = None
     # Smallest number of columns that earlier steps may leave.
     fewest_features: int | None = None
-    # Whether the columns are many, such as counts of words.
+    # Whether there are many columns, such as counts of words.
     wide: bool = False
     # Whether the columns are TF-IDF weights of words.
     texts: bool = False
@@ -84,19 +84,19 @@ class DataFacts:
     ) -> DataFacts:
         """Return the facts about `X` and `y`, given the fraction of training rows."""
         X, y = compat.to_host(X), compat.to_host(y)
-        found: dict[str, Any] = {"own_score": own_score}
+        facts: dict[str, Any] = {"own_score": own_score}
         n_samples = n_samples_of(X, y)
         if n_samples is not None:
-            found["n_rows"] = max(1, math.floor(n_samples * train_share))
-        n_features = found["n_features"] = found["fewest_features"] = _n_features(X)
-        found["wide"] = n_features is not None and n_features > WIDE
+            facts["n_rows"] = max(1, math.floor(n_samples * train_share))
+        n_features = facts["n_features"] = facts["fewest_features"] = _n_features(X)
+        facts["wide"] = n_features is not None and n_features > WIDE
         numbers = None if X is None else _numbers(X)
         if numbers is not None:
             entries = numbers.data if sparse.issparse(numbers) else numbers
-            found["has_missing"] = bool(np.isnan(entries).any())
-            found["x_variance"] = _variance(numbers)
-            found["half_constant"] = _is_half_constant(numbers)
-        return cls(**found, **_target(y, train_share))
+            facts["has_missing"] = bool(np.isnan(entries).any())
+            facts["x_variance"] = _variance(numbers)
+            facts["half_constant"] = _is_half_constant(numbers)
+        return cls(**facts, **_target(y, train_share))
 
     def with_features(
         self, n_features: int | None, fewest: int | None = None
@@ -180,20 +180,20 @@ def _target(y: Any, train_share: float) -> dict[str, Any]:
         kind = type_of_target(y)
     except (RuntimeError, TypeError, ValueError):
         return {}
-    found: dict[str, Any] = {"y_scale": _scale(y)}
+    facts: dict[str, Any] = {"y_scale": _scale(y)}
     if kind in ("binary", "multiclass"):
         _, counts = np.unique(np.asarray(y), return_counts=True)
         if len(counts) <= MAX_CLASSES:
             # The rows of the classes in a fold with the most different sizes.
             smallest = max(1, math.floor(counts.min() * train_share))
             largest = math.ceil(counts.max() * train_share)
-            found |= {
+            facts |= {
                 "n_classes": len(counts),
                 "smallest_class": smallest,
                 "imbalanced": bool(counts.max() > IMBALANCE * counts.min()),
                 "max_nu": 2.0 * smallest / (smallest + largest),
             }
-    return found
+    return facts
 
 
 def _scale(y: Any) -> float:
@@ -263,7 +263,7 @@ class KnownClass(NamedTuple):
 CATALOG: dict[tuple[str, str], KnownClass] = {}
 
 
-def known(*names: str, package: str = "sklearn", **options: Any) -> Callable:
+def builder_of(*names: str, package: str = "sklearn", **options: Any) -> Callable:
     """Register a function as the builder for the classes of these names."""
 
     def add(make: Build) -> Build:
@@ -319,21 +319,21 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def class_weights(params: Params, facts: DataFacts) -> list[str | None] | None:
-    """Return class weights if the class sizes differ, and they are not the user's."""
-    own = params.get("class_weight")
-    tuned = facts.imbalanced and "class_weight" in params and _simple(own)
+    """Return class weights if the class sizes differ and the user has set none."""
+    option = params.get("class_weight")
+    tuned = facts.imbalanced and "class_weight" in params and _simple(option)
     return [None, "balanced"] if tuned else None
 
 
 def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> int:
-    """Return an upper bound for `n` rows or columns, or a small one if unknown; ≥ 2."""
+    """Return an upper bound >= 2 for `n` rows or columns; `n` None means `unknown`."""
     bound = unknown if n is None else int(n * share)
     return max(2, min(high, bound))
 
 
 @dataclass(frozen=True)
 class UpTo:
-    """Range of counts up to a bound and a share of the rows, or `least` if greater."""
+    """Range of counts up to `high` and a `share` of the rows, and at least `least`."""
 
     low: int
     high: int
@@ -350,19 +350,19 @@ NEIGHBORS = UpTo(1, 50, 0.5)
 
 
 def feature_shares(params: Params, facts: DataFacts) -> Ordinal:
-    """Return fractions of the features, with the own option at its position."""
+    """Return fractions of the features, with the estimator's option among them."""
     option, d = params.get("max_features"), facts.n_features
     shares: list[Any] = [s for s in SHARES if d is None or s * d >= 1.0] or [1.0]
     n = d or 16
     stands_for = {"sqrt": n**-0.5, "log2": max(1, n.bit_length() - 1) / n, None: 1.0}
     if not _simple(option) or option not in stands_for:
         return Ordinal(shares)
-    own = stands_for[option]
-    near = min(shares, key=lambda share: abs(share - own))
-    if option is None or abs(near - own) < 0.02:
+    share_of_option = stands_for[option]
+    near = min(shares, key=lambda share: abs(share - share_of_option))
+    if option is None or abs(near - share_of_option) < 0.02:
         shares[shares.index(near)] = option
     else:
-        shares.insert(sum(share < own for share in shares), option)
+        shares.insert(sum(share < share_of_option for share in shares), option)
     return Ordinal(shares)
 
 
@@ -409,7 +409,7 @@ def counts_or(option: Any, low: int, high: int) -> Any:
 
 @dataclass(frozen=True)
 class Fallback:
-    """Notation of a parameter whose own value would fail on the data."""
+    """Notation of a parameter whose value in the estimator would fail on the data."""
 
     notation: Any
 
@@ -418,12 +418,12 @@ def components(params: Params, facts: DataFacts, high: int, low: int = 2) -> Any
     """Return the numbers of components that the rows and features allow."""
     columns = low if facts.fewest_features is None else facts.fewest_features
     most = min(high, columns, columns if facts.n_rows is None else facts.n_rows)
-    found = counts_or(params.get("n_components"), low, most)
-    return fitting(params.get("n_components"), found, facts)
+    sizes = counts_or(params.get("n_components"), low, most)
+    return fitting(params.get("n_components"), sizes, facts)
 
 
 def fitting(option: Any, bounds: Any, facts: DataFacts) -> Any:
-    """Return a range of numbers of columns, without an own number that is too large."""
+    """Return a range of numbers of columns, a fallback if `option` is too large."""
     n = facts.n_features
-    known_to_fail = n is not None and isinstance(option, int) and option > n
-    return Fallback(bounds) if known_to_fail else bounds
+    fails = n is not None and isinstance(option, int) and option > n
+    return Fallback(bounds) if fails else bounds

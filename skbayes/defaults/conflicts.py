@@ -1,8 +1,8 @@
 """Default spaces that respect the values that the user has set.
 
-They contain the estimator's own values. With the user's values, every parameter and
-option of a default space is accepted and has an effect, and does not remove the effect
-of a user's value.
+They contain the estimator's own values. Together with the user's values, every
+parameter and option of a default space is accepted and has an effect. No option removes
+the effect of a user's value.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ def with_own_values(space: Notation, params: Params, stands_for: Params) -> Nota
     """Return a space that contains the values of an estimator's parameters.
 
     Ranges are extended, and lists get an additional value. A dimension that cannot
-    include the own value is removed, such as a range of counts if the value is a
-    fraction. Below the options that the estimator does not use, ranges are not
-    extended.
+    include the estimator's value is removed, such as a range of counts if the value is
+    a fraction. Ranges under options that the estimator does not use are not extended.
     """
     return _include_all(space, effective(params, stands_for), top=True)
 
@@ -132,8 +131,8 @@ def without_conflicts(
 ) -> Notation:
     """Return a default space without entries that conflict with the user's parameters.
 
-    An option of a choice also conflicts with a set parameter that exists under the own
-    option, but not under this one.
+    An option of a choice also conflicts with a parameter that the user has set if the
+    parameter exists under the estimator's option, but not under this option.
     """
     if not set_by_user:
         return space
@@ -163,8 +162,8 @@ def _filtered(
             (option, _filtered(sub, params, set_by_user, refused))
             for option, sub in pairs_of(notation)
         ]
-        own = [(option, sub) for option, sub in pairs if same(option, params[name])]
-        demanded = set_by_user & names_in(own[0][1]) if own else set()
+        current = [(option, sub) for option, sub in pairs if same(option, params[name])]
+        demanded = set_by_user & names_in(current[0][1]) if current else set()
         kept = [
             (option, sub)
             for option, sub in pairs

@@ -89,13 +89,15 @@ def _conditions(space: Any) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
         if isinstance(choice, Choice)
     ]
     for owner, choice in choices:
-        found: dict[str, list[Any]] = {}
+        options_by_name: dict[str, list[Any]] = {}
         for option, opened in pairs_of(choice):
             names = [name for sub in parse_spaces(opened) for name in sub]
             for inner in dict.fromkeys(names):
-                found.setdefault(inner, []).append(option)
+                options_by_name.setdefault(inner, []).append(option)
             yield from _conditions(opened)
-        yield from ((inner, (owner, options)) for inner, options in found.items())
+        yield from (
+            (inner, (owner, options)) for inner, options in options_by_name.items()
+        )
 
 
 def _occurs(space: Notation, name: str) -> bool:
@@ -224,11 +226,11 @@ def code_of(notation: Any, indent: str = "") -> str:
 def _estimator_code(estimator: BaseEstimator, indent: str) -> str:
     """Return the call that creates an estimator, with the parameters that it needs."""
     cls = type(estimator)
-    known = inspect.signature(cls.__init__).parameters
+    parameters = inspect.signature(cls.__init__).parameters
     arguments = [
         f"{name}={code_of(value, indent + '    ')}"
         for name, value in estimator.get_params(deep=False).items()
-        if repr(value) != repr(known[name].default if name in known else None)
+        if repr(value) != repr(parameters[name].default if name in parameters else None)
     ]
     return _joined(f"{cls.__name__}(", arguments, ")", indent)
 
@@ -304,7 +306,7 @@ def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
     space.facts = facts
     if space:
         return space
-    unknown = [part for part in parts if part.known is None]
+    unknown = [part for part in parts if part.entry is None]
     labels = ", ".join(map(_label, unknown or parts)) or "the estimator"
     reason, example = f"{labels} has no parameters to tune", ""
     if unknown:
@@ -333,7 +335,7 @@ def with_names(
 
 def unknown_parts(parts: list[Part]) -> list[str]:
     """Return the names and classes of the parts that have no default space."""
-    return [_label(part) for part in parts if part.known is None]
+    return [_label(part) for part in parts if part.entry is None]
 
 
 def _label(part: Part) -> str:

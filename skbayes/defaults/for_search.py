@@ -40,10 +40,10 @@ def resolved_spaces(
         share = train_share(settings["cv"], sizes, X, y)
         return DataFacts.of(X, y, share, settings["scoring"] is None)
 
-    given, untuned = settings["search_spaces"], dict[str, None]()
-    if isinstance(given, str) and given != "auto":
+    spaces, untuned = settings["search_spaces"], dict[str, None]()
+    if isinstance(spaces, str) and spaces != "auto":
         raise TypeError(
-            f"search_spaces must be 'auto', a dict or a list of dicts, got {given!r}."
+            f"search_spaces must be 'auto', a dict or a list of dicts, got {spaces!r}."
         )
 
     def resolved(space: Any) -> Any:
@@ -53,12 +53,10 @@ def resolved_spaces(
         untuned.update(dict.fromkeys(unknown))
         return space
 
-    if given is None or isinstance(given, str):
-        given = {"auto": True}
-    if isinstance(given, list | tuple):
-        spaces: Any = list(map(resolved, given))
-    else:
-        spaces = resolved(given)
+    if spaces is None or isinstance(spaces, str):
+        spaces = {"auto": True}
+    is_list = isinstance(spaces, list | tuple)
+    spaces = list(map(resolved, spaces)) if is_list else resolved(spaces)
     if untuned and settings["verbose"] not in (0, False, "progress"):
         names = ", ".join(untuned)
         print(f"search_spaces='auto': {names} are not known and keep their values.")
@@ -74,9 +72,9 @@ def _resolved(estimator: Any, changes: dict, facts: Facts) -> tuple[Any, list[st
         )
     if not auto:
         return changes, []
-    known = facts()
-    parts = parts_of(estimator, known)
-    space = with_names(space_of_parts(parts, known), parts, changes)
+    data_facts = facts()
+    parts = parts_of(estimator, data_facts)
+    space = with_names(space_of_parts(parts, data_facts), parts, changes)
     _check_removed(estimator, space, changes)
     if (reason := reason_not_tuned(parts)) and not changes:
         warn_user(reason)
@@ -85,14 +83,14 @@ def _resolved(estimator: Any, changes: dict, facts: Facts) -> tuple[Any, list[st
 
 def _check_removed(estimator: Any, space: Any, changes: Mapping[Any, Any]) -> None:
     """Raise ValueError if a removed parameter does not exist."""
-    known = [*own_values(estimator), *space]
+    names = [*own_values(estimator), *space]
     owners = tuple(f"{other}__" for other in [*space, *changes])
     for name, value in changes.items():
-        if value is None and name not in known and not str(name).startswith(owners):
+        if value is None and name not in names and not str(name).startswith(owners):
             kind = type(estimator).__name__
             raise ValueError(
                 f"search_spaces names {name!r}, which {kind} does not have."
-                f"{did_you_mean(str(name), known)}"
+                f"{did_you_mean(str(name), names)}"
             )
 
 
@@ -110,7 +108,7 @@ def train_share(cv: Any, sizes: Any, X: Any, y: Any) -> float:
 
 
 def prior_of(
-    settings: Mapping[str, Any], space: Space, own: Mapping[str, Any], facts: Facts
+    settings: Mapping[str, Any], space: Space, current: Mapping[str, Any], facts: Facts
 ) -> OptimumPrior | None:
     """Return the prior of the best configuration for the estimator of a search.
 
@@ -120,4 +118,4 @@ def prior_of(
         return None
     parts, rounds = parts_of(settings["estimator"], facts()), settings["early_stopping"]
     rounds = math.inf if rounds == "auto" else rounds or 0.0
-    return learned_prior(parts, space, own, rounds)
+    return learned_prior(parts, space, current, rounds)

@@ -4,8 +4,8 @@ The file ``knowledge.json`` has one entry per class name, or "NAME of texts" for
 classifiers of TF-IDF weights:
 
 - ``tables``: number of tables that it was learned from;
-- ``portfolio``: configurations; the first one, ``{}``, is the estimator's own. Steps of
-  a pipeline have none;
+- ``portfolio``: configurations; the first one, ``{}``, stands for the values of the
+  estimator. Steps of a pipeline have no portfolio;
 - ``regrets``: one list per configuration, with the normalized regret in percent on some
   tables, where 0 is the best known score, and 100 is the median score or a worse one;
 - ``densities``: by parameter name, natural logarithms of the density of good values
@@ -18,8 +18,8 @@ classifiers of TF-IDF weights:
 
 ``benchmarks/learn_priors.py`` writes it.
 
-A model of a choice among models has no prior. It begins with the configuration of its
-portfolio that has the lowest mean regret, or with its own values.
+In a choice among models, no model has a prior. Its first configuration is the one with
+the lowest mean regret in its portfolio, or the values of the estimator.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ N_DRAWN = 256
 # Number of initial configurations, including the values of the estimator.
 N_FIRST = 4
 
-# This parameter is missing from the space if the class sizes are equal, where it would
-# have no effect.
+# This parameter has no effect if the class sizes are equal. The space then omits it.
 WITHOUT_EFFECT = "class_weight"
 
 # Options of these parameters determine the effect of other parameters.
@@ -62,7 +61,7 @@ DECISIVE = frozenset({"booster", "kernel", "loss", "penalty"})
 # depend on each other.
 RATE, ROUNDS = "learning_rate", ("n_estimators", "max_iter", "iterations")
 
-# Maximum ratio of two values that do not differ.
+# Maximum ratio of two similar values.
 SIMILAR = 1.5
 
 Params = dict[str, Any]
@@ -70,7 +69,7 @@ Params = dict[str, Any]
 # Positions at which the density of a range is computed.
 N_KNOTS = 17
 
-# XGBoost derives its forests from its boosting classes, whose knowledge does not apply.
+# XGBoost's forests derive from its boosting classes, whose knowledge does not apply.
 FORESTS = frozenset({"XGBRFClassifier", "XGBRFRegressor"})
 
 
@@ -83,7 +82,7 @@ def library() -> Library:
 
 def knowledge_of(part: Part) -> Mapping[str, Any] | None:
     """Return the entry of the class of a part or its nearest base class, or None."""
-    if part.known is None:
+    if part.entry is None:
         return None
     names = [cls.__name__ for cls in type(part.estimator).__mro__]
     if not FORESTS.isdisjoint(names):
@@ -119,14 +118,14 @@ def _log_density(density: Mapping[str, Any], value: Any, unit: float) -> float:
 def _coupled(knowledge: Mapping[str, Any]) -> set[str]:
     """Return the learning rate and the number of rounds of a boosted estimator."""
     learned = {name for point in knowledge["portfolio"] for name in point}
-    found = {RATE, *ROUNDS} & learned
-    return found if RATE in found and len(found) > 1 else set()
+    coupled = {RATE, *ROUNDS} & learned
+    return coupled if RATE in coupled and len(coupled) > 1 else set()
 
 
 def _rounds_in(point: Params) -> float:
     """Return the number of rounds in a configuration, 0 if it has none."""
-    found = (v for name, v in point.items() if name.rpartition("__")[2] in ROUNDS)
-    return max((v for v in found if is_number(v)), default=0.0)
+    values = (v for name, v in point.items() if name.rpartition("__")[2] in ROUNDS)
+    return max((v for v in values if is_number(v)), default=0.0)
 
 
 def _are_similar(value: Any, other: Any) -> bool:
@@ -136,27 +135,27 @@ def _are_similar(value: Any, other: Any) -> bool:
 
 
 def _learned_portfolio(
-    parts: Sequence[Part], space: Space, own: Params, most_rounds: float
+    parts: Sequence[Part], space: Space, current: Params, most_rounds: float
 ) -> Portfolio | None:
     """Return the portfolio of an estimator as configurations of a space.
 
     Configuration k has the values of configuration k of each part with a portfolio. All
-    other parameters, and those with a number outside of the space, keep the estimator's
-    `own` value. A configuration is omitted if it needs an option that the space does
-    not contain. It is also omitted if a parameter is missing from the space and the
-    configuration needs an option of it other than the estimator's. For a boosted
-    estimator, it also needs a similar number. If fewer than `N_FIRST` remain, only the
-    learning rate and the number of rounds must be similar. None if fewer than two
-    remain then.
+    other parameters, and those with a number outside of the space, keep their `current`
+    value in the estimator. A configuration is omitted if it needs an option that the
+    space does not contain. A parameter that is missing from the space must have the
+    option of the estimator and, in a boosted estimator, a similar number; otherwise,
+    the configuration is omitted. If fewer than `N_FIRST` remain, only the learning rate
+    and the number of rounds must be similar. The result is None if fewer than two
+    configurations remain.
     """
-    found = [
+    learners = [
         (part, knowledge)
         for part in parts
         if (knowledge := knowledge_of(part) or {}).get("portfolio")
     ]
-    n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
+    n = min((len(knowledge["portfolio"]) for _, knowledge in learners), default=0)
     rounds, exact, pairs = set(ROUNDS) if most_rounds else set(), set(), set()
-    for part, knowledge in found:
+    for part, knowledge in learners:
         if pair := _coupled(knowledge) - rounds:
             names = {name for point in knowledge["portfolio"] for name in point}
             exact |= {part.prefix + name for name in names - rounds}
@@ -164,7 +163,7 @@ def _learned_portfolio(
     learned: dict[int, Params] = {}
     for k in range(n):
         values: Params = {}
-        for part, knowledge in found:
+        for part, knowledge in learners:
             values |= _full_names(knowledge["portfolio"][k], part, knowledge)
         if not 0.0 < SIMILAR * most_rounds < _rounds_in(values):
             learned[k] = values
@@ -172,14 +171,14 @@ def _learned_portfolio(
     for needed, with_options in ((exact, True), (pairs, False)):
         if len(points) < N_FIRST:
             for k, values in learned.items():
-                point = _inside(space, values, own, needed, with_options)
+                point = _inside(space, values, current, needed, with_options)
                 if point is not None and space.allows(point):
                     points.setdefault(key_of(space.encode([point])[0]), (k, point))
     if len(points) < 2:
         return None
     ranks = [k for k, _ in points.values()]
     regrets = np.vstack(
-        [np.array(knowledge["regrets"])[ranks].T for _, knowledge in found]
+        [np.array(knowledge["regrets"])[ranks].T for _, knowledge in learners]
     )
     n_first = min(N_FIRST, len(points))
     found_points = [point for _, point in points.values()]
@@ -197,15 +196,16 @@ def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Para
 
 
 def _inside(
-    space: Space, learned: Params, own: Params, exact: set[str], with_options: bool
+    space: Space, learned: Params, current: Params, exact: set[str], with_options: bool
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None.
 
     If the space lacks a parameter in `exact`, its value must be similar to the
-    estimator's own, as must a learning rate and a number of rounds outside of the
-    space. Options must be equal if they are decisive or `with_options`.
+    `current` value of the estimator. The same applies to a learning rate and a number
+    of rounds outside of the space. Options must be equal if they are decisive, or for
+    `with_options`.
     """
-    values = {**own, **learned}
+    values = {**current, **learned}
     dimensions: dict[str, list[Dimension]] = {}
     for column in space.columns:
         dimensions.setdefault(str(column.name), []).append(column.dimension)
@@ -216,7 +216,7 @@ def _inside(
             if not is_number(value):
                 is_needed |= with_options or leaf in DECISIVE
             is_needed &= leaf != WITHOUT_EFFECT
-            if is_needed and not _are_similar(value, own.get(name)):
+            if is_needed and not _are_similar(value, current.get(name)):
                 return None
         elif is_number(value):
             near = [(d, _nearest(d, value)) for d in dimensions[name]]
@@ -224,9 +224,9 @@ def _inside(
                 number for dimension, number in near if dimension.contains(number)
             ]
             is_coupled = name in exact and leaf in (RATE, *ROUNDS)
-            if is_coupled and not (inside or _are_similar(value, own.get(name))):
+            if is_coupled and not (inside or _are_similar(value, current.get(name))):
                 return None
-            values[name] = [*inside, own.get(name)][0]
+            values[name] = [*inside, current.get(name)][0]
     for column in space.columns:
         if column.name is not None and column.name not in learned:
             if column.dimension.n_values == 1:  # required by an option
@@ -258,8 +258,8 @@ def learned_prior(
     counts as a parameter of the space. Parts of the estimator that the space replaces
     have no prior. None if there is no learned density or portfolio for the space.
     """
-    own, covering = dict(params), space.covering_sample()
-    models = _models(space, own, covering)
+    current, covering = dict(params), space.covering_sample()
+    models = _models(space, current, covering)
     kept = [
         part
         for part in parts
@@ -267,45 +267,44 @@ def learned_prior(
     ]
     choices = {}
     for name, options in models.items():
-        named = [own.get(name) if one is None else one for one in options]
+        named = [current.get(name) if one is None else one for one in options]
         predicting = [hasattr(model, "predict") for model in named]
         if sum(predicting) > 1:
             choices[name] = [*itertools.compress(options, predicting)]
     portfolio: Portfolio | ModelStarts | None = None
     if choices:
-        starts = _starts(choices, parts, space, own, covering)
+        starts = _starts(choices, parts, space, current, covering)
         portfolio = ModelStarts(space, starts, N_FIRST) if starts else None
     else:
-        portfolio = _learned_portfolio(kept, space, own, most_rounds)
+        portfolio = _learned_portfolio(kept, space, current, most_rounds)
     prior = OptimumPrior(space, _densities(kept, space, most_rounds), portfolio)
     return None if portfolio is None and prior.is_flat else prior
 
 
 def _models(
-    space: Space, own: Params, covering: Sequence[Params]
+    space: Space, current: Params, covering: Sequence[Params]
 ) -> dict[str, list[Any]]:
-    """Return the estimators among the options of parameters with several of them.
+    """Return the models of each parameter whose options include several estimators.
 
-    None stands for the estimator's own, which a list of dicts may contain without
-    naming it.
+    None stands for the model in the estimator, if a dict of a list does not name one.
     """
-    found: dict[str, dict[Hashable, Any]] = {}
+    models: dict[str, dict[Hashable, Any]] = {}
     for params in covering:
         for name, value in params.items():
             if is_estimator(value):
-                found.setdefault(name, {})[option_key(value)] = value
-    for name, options in found.items():
+                models.setdefault(name, {})[option_key(value)] = value
+    for name, options in models.items():
         implied = any(name not in params for params in covering)
-        if implied and is_estimator(own.get(name)):
-            options.setdefault(option_key(own[name]), None)
-    return {name: [*found[name].values()] for name in found if len(found[name]) > 1}
+        if implied and is_estimator(current.get(name)):
+            options.setdefault(option_key(current[name]), None)
+    return {name: [*models[name].values()] for name in models if len(models[name]) > 1}
 
 
 def _starts(
     choices: Mapping[str, Sequence[Any]],
     parts: Sequence[Part],
     space: Space,
-    own: Params,
+    current: Params,
     covering: Sequence[Params],
 ) -> list[tuple[str, Any, Params]]:
     """Return a first configuration of each model, if the space has one."""
@@ -317,14 +316,16 @@ def _starts(
     for name, options in choices.items():
         for option in options:
             key = option_key(option)
-            found = [p for p in (*covering, *drawn) if option_key(p.get(name)) == key]
-            values, learned = _values_of(name, found[0], parts, own)
+            matching = [
+                p for p in (*covering, *drawn) if option_key(p.get(name)) == key
+            ]
+            values, learned = _values_of(name, matching[0], parts, current)
             filled = []
             for wanted in (values | learned, values):
                 filled.append(space.selection(wanted) or {})
                 # A list of dicts may have a dict without the parameter.
-                filled.append({k: wanted.get(k, v) for k, v in found[0].items()})
-            for params in (*filled, *found):
+                filled.append({k: wanted.get(k, v) for k, v in matching[0].items()})
+            for params in (*filled, *matching):
                 is_start = option_key(params.get(name)) == key and params in space
                 if is_start and space.allows(params):
                     starts.append((name, option, params))
@@ -333,15 +334,15 @@ def _starts(
 
 
 def _values_of(
-    name: str, params: Params, parts: Sequence[Part], own: Params
+    name: str, params: Params, parts: Sequence[Part], current: Params
 ) -> tuple[Params, Params]:
     """Return the values of the models that contain a choice, and their best values.
 
     The best values have the lowest mean regret on other data sets.
     """
-    values, learned = dict(own), dict[str, Any]()
+    values, learned = dict(current), dict[str, Any]()
     for owner in sorted({name, *params}, key=len):
-        model = params.get(owner, own.get(owner))
+        model = params.get(owner, current.get(owner))
         if is_estimator(model) and f"{name}__".startswith(f"{owner}__"):
             nested = own_values(model)
             values |= {owner: model, **{f"{owner}__{k}": v for k, v in nested.items()}}
@@ -378,9 +379,9 @@ def _densities(
             for place, column in enumerate(space.columns):
                 if column.name == part.prefix + name and name not in coupled:
                     keep_flat = place in choices
-                    found = _column_density(column.dimension, density, unit, keep_flat)
-                    if found is not None:
-                        densities[place] = found
+                    parsed = _column_density(column.dimension, density, unit, keep_flat)
+                    if parsed is not None:
+                        densities[place] = parsed
     return densities
 
 

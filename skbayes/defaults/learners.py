@@ -18,7 +18,7 @@ from skbayes.defaults.catalog import (
     counts_or,
     fitting,
     gamma,
-    known,
+    builder_of,
     register,
     series,
 )
@@ -37,9 +37,9 @@ PENALTIES: dict[str, Notation] = {
     "elasticnet": {"l1_ratio": (0.0, 1.0)},
 }
 
-# Number of entries of the data, times the number of classes, above which solvers that
-# visit rows one by one take many times as long as others, and above which they are
-# slow.
+# Number of entries of the data, times the number of classes. Solvers that visit rows
+# one by one are several times slower than others above the first value, and too slow
+# above the second.
 CHEAP_SIZE, SLOW_SIZE = 1e5, 3e6
 
 # Number of rows per column from which an l1 penalty improves predictions little.
@@ -48,9 +48,9 @@ MANY_PER_COLUMN = 5
 # Range of C for squared distances of about one, as kernels of standardized data have.
 MARGINS = (1e-2, 1e3)
 
-# Largest C of linear kernels and polynomials, and of other kernels, in regressions, on
-# other scales, with few columns, or with many rows, where the time of a fit grows with
-# C.
+# Largest C where the time of a fit grows with C: in regressions, on other scales, with
+# few columns, or with many rows. The first value is for linear kernels and polynomials,
+# the second for other kernels.
 MODERATE, HIGH = 10.0, 500.0
 MANY_ROWS, FEW_ROWS = 3000, 200
 
@@ -123,7 +123,7 @@ register(
 # -- linear classifiers ---------------------------------------------------------------
 
 
-@known("LogisticRegression", stands_for={"l1_ratio": 0.0})
+@builder_of("LogisticRegression", stands_for={"l1_ratio": 0.0})
 def logistic_regression(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {
         "C": (1e-4, 1e4, LOG),
@@ -150,7 +150,7 @@ def logistic_regression(params: Params, facts: DataFacts) -> Notation:
 
 
 def _elastic_net_is_useful(facts: DataFacts) -> bool:
-    """Return whether the solver "saga" is cheap, or is not slow and may improve scores.
+    """Return whether the solver "saga" is fast, or may improve scores and is not slow.
 
     It visits the rows one by one, and does not accept the 64-bit indices of wide data.
     """
@@ -203,7 +203,7 @@ register(
 )
 
 
-@known("PLSRegression")
+@builder_of("PLSRegression")
 def partial_least_squares(params: Params, facts: DataFacts) -> Notation:
     # Centered columns have one dimension less than rows.
     rank = max(1, (facts.n_rows or 31) - 1)
@@ -219,8 +219,8 @@ def kernel(
 ) -> Notation:
     """Return the kernels of a support vector machine and their parameters.
 
-    With a unit `C`, they include ranges of C. No kernel can separate the rows of a
-    regression.
+    With `C`, a unit, they include ranges of C. In a `regression`, no kernel can
+    separate the rows.
     """
     if callable(params["kernel"]) or params["kernel"] == "precomputed":
         return {} if C is None else {"C": (MARGINS[0] * C, MARGINS[1] * C, LOG)}
@@ -239,7 +239,7 @@ def kernel(
     if params["kernel"] == "sigmoid":
         options["sigmoid"] = {**width, "coef0": (0.0, 1.0)}
     if C is None:
-        if hard and params["kernel"] != "linear":  # slow, without a margin to bound it
+        if hard and params["kernel"] != "linear":  # no C bounds the time of a fit
             del options["linear"]
         return {"kernel": Choice(options)}
     many_rows = n_rows > (FEW_ROWS if hard else MANY_ROWS)
@@ -265,12 +265,12 @@ def _small_width(params: Params, facts: DataFacts) -> Notation:
     return {"gamma": (most / 1000.0, most, LOG)}
 
 
-@known("SVC")
+@builder_of("SVC")
 def svc(params: Params, facts: DataFacts) -> Notation:
     return {**kernel(params, facts, 1.0), "class_weight": class_weights(params, facts)}
 
 
-@known("SVR")
+@builder_of("SVR")
 def svr(params: Params, facts: DataFacts) -> Notation:
     scale = facts.y_scale
     space = kernel(params, facts, scale, regression=True)
@@ -278,7 +278,7 @@ def svr(params: Params, facts: DataFacts) -> Notation:
     return {**margin, "epsilon": (1e-3 * scale, 1.0 * scale, LOG), **space}
 
 
-@known("NuSVC")
+@builder_of("NuSVC")
 def nu_svc(params: Params, facts: DataFacts) -> Notation:
     most = 0.95 * min(1.0, facts.max_nu)
     nu: Any = (min(0.01, most / 5.0), most)
@@ -291,7 +291,7 @@ def nu_svc(params: Params, facts: DataFacts) -> Notation:
     }
 
 
-@known("NuSVR")
+@builder_of("NuSVR")
 def nu_svr(params: Params, facts: DataFacts) -> Notation:
     return {"nu": (0.05, 1.0), **kernel(params, facts, facts.y_scale, regression=True)}
 
@@ -308,7 +308,7 @@ register(
 )
 
 
-@known("KernelRidge")
+@builder_of("KernelRidge")
 def kernel_ridge(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"alpha": (1e-6, 100.0, LOG)}
     if callable(params["kernel"]) or params["kernel"] == "precomputed":
@@ -324,8 +324,8 @@ def kernel_ridge(params: Params, facts: DataFacts) -> Notation:
 
 
 def _radius(params: Params, facts: DataFacts) -> tuple[float, float, str]:
-    # Distances of standardized rows are up to twice the root of n_features. Of smaller
-    # balls, some have no rows, and predictions fail.
+    # Distances of standardized rows are up to twice the root of n_features. Predictions
+    # fail for smaller balls without rows.
     unit = round((facts.n_features or 1) ** 0.5, 3)
     return (unit, 2.0 * unit, LOG)
 
@@ -384,7 +384,7 @@ register(
 # -- wrappers --------------------------------------------------------------------------
 
 
-@known("VotingClassifier")
+@builder_of("VotingClassifier")
 def voting(params: Params, facts: DataFacts) -> Notation:
     members = [
         member for _, member in params["estimators"] if not isinstance(member, str)
@@ -395,7 +395,7 @@ def voting(params: Params, facts: DataFacts) -> Notation:
     return {"voting": ["hard", "soft"] if tuned else None}
 
 
-@known("FixedThresholdClassifier")
+@builder_of("FixedThresholdClassifier")
 def fixed_threshold(params: Params, facts: DataFacts) -> Notation:
     method = params["response_method"]
     if method == "auto":

@@ -89,8 +89,8 @@ def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
 
 # -- pipelines ------------------------------------------------------------------------
 
-# How a model gets categories: as columns of zeros and ones, beside scaled numbers; as
-# ordinal numbers; or as strings in a data frame.
+# Encodings of categories: columns of zeros and ones, with scaled numbers in the other
+# columns; ordinal numbers; or strings in a data frame.
 Encoding = Literal["scaled", "for_trees", "for_catboost"]
 
 # Beginnings of the names of classes that accept categories, with the parameter that
@@ -104,8 +104,8 @@ LISTS_CATEGORIES = {
 # Largest number of categories of a column in histogram-based gradient boosting.
 MAX_CATEGORIES = 255
 
-# Number of rows of the categories that a split of LightGBM separates, as of a leaf. Its
-# default, 100, allows no split of the categories of small tables.
+# Minimum number of rows of a group of categories in LightGBM, as in a leaf. With the
+# default, 100, the categories of small tables are never split.
 MIN_ROWS_OF_CATEGORIES = 20
 
 
@@ -142,9 +142,9 @@ def _encoding(model: Any) -> Encoding:
 def _preprocessing(table: Table, encoding: Encoding, most: int) -> Any:
     """Return the transformer of a table for the models that need an encoding.
 
-    A column of codes has at most so many categories.
+    `most` is the maximum number of categories in a column of codes.
     """
-    # Imported here, because importing them takes long.
+    # Imported here, because the imports take long.
     from sklearn import preprocessing
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -164,7 +164,7 @@ def _preprocessing(table: Table, encoding: Encoding, most: int) -> Any:
     scale = [preprocessing.StandardScaler()] if scaled else []
     if table.is_numeric and not table.has_missing:
         return chain(*scale)
-    # Rows that are predicted may have other types, and values that are missing.
+    # Rows to predict may have other types and missing values.
     median = fill if table.has_missing else [SimpleImputer(strategy="median")]
     numbers = chain(ColumnConverter(), *(median if scaled else []), *scale)
     if set(kinds) == {"numbers"}:
@@ -355,7 +355,7 @@ def models(
 
     Histogram-based gradient boosting, LightGBM and CatBoost receive categories as
     categories, unless the estimator lists them already, as in ``categorical_features``.
-    A row that is predicted may lack any value of a table with categories.
+    In a table with categories, rows to predict may have missing values in any column.
 
     Columns without two distinct values, strings that hardly repeat and are not texts,
     integers that count the rows, and distinct integers of a column whose name ends with
@@ -404,6 +404,6 @@ def models(
         options.append((model, space))
     model, space = options[0]
     pipeline = Pipeline([("columns", space["columns"][0]), ("model", model)])
-    found = EditableSpace({"model": Choice(options)})
-    found.facts = facts
-    return ModelChoice(pipeline, found)
+    search_spaces = EditableSpace({"model": Choice(options)})
+    search_spaces.facts = facts
+    return ModelChoice(pipeline, search_spaces)

@@ -21,8 +21,8 @@ from skbayes.utils.optional import warn_user
 
 BAGGING_OF_CLASSES = ("bagging_fraction", "sub_row", "subsample", "bagging")
 
-# Names of one parameter. If several are set, the first one has an effect, or the fit
-# fails. The names in the constructor of LightGBM are always set.
+# Lists of names of the same parameter. If several of them are set, the first one has an
+# effect, or the fit fails. The names in the constructor of LightGBM are always set.
 ALIASES: dict[str, list[tuple[str, ...]]] = {
     "lightgbm": [
         (
@@ -88,7 +88,7 @@ SIMILAR = 0.83
 # Types of numbers, and their names in annotations.
 TYPES = {Real: "float", Integral: "int"}
 
-# Words in the names of numbers that are surely whole.
+# Words in the names of parameters that are whole numbers.
 WHOLE = (
     *("n", "num", "k", "depth", "degree", "leaf", "leaves", "iter", "iterations"),
     *("neighbors", "estimators", "components", "epochs", "bin", "bins", "units"),
@@ -97,7 +97,7 @@ WHOLE = (
     *("patience", "len"),
 )
 
-# Words in the names of numbers of which the order of magnitude matters.
+# Words in the names of parameters whose order of magnitude matters.
 SCALES = (
     *("c", "alpha", "gamma", "lambda", "l2", "reg", "regularization", "decay"),
     *("learning", "lr", "eta", "eta0", "shrinkage", "tol", "epsilon", "eps"),
@@ -105,28 +105,29 @@ SCALES = (
     *("min_child_weight", "scale_pos_weight"),
 )
 
-# A range that covers more decades of such a number than a factor of this is unlikely to
-# be meant as uniform.
+# If the bounds of such a parameter have a larger ratio, a uniform range is probably a
+# mistake.
 LONG = 100.0
 
 
 def parameters_of(estimator: Any) -> dict[str, inspect.Parameter]:
     """Return the parameters of a constructor, and those that its ``**kwargs`` reach."""
-    found: dict[str, inspect.Parameter] = {}
+    reached: dict[str, inspect.Parameter] = {}
     for cls in type(estimator).__mro__:
         if "__init__" not in vars(cls):
             continue
-        own = inspect.signature(vars(cls)["__init__"]).parameters
-        found = {n: p for n, p in own.items() if p.kind is not p.VAR_KEYWORD} | found
-        if not any(p.kind is p.VAR_KEYWORD for p in own.values()):
+        parameters = inspect.signature(vars(cls)["__init__"]).parameters
+        named = {n: p for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD}
+        reached = named | reached
+        if len(named) == len(parameters):
             break
-    return found
+    return reached
 
 
 def names_of(estimator: Any, name: str) -> tuple[str, ...]:
     """Return all names of a parameter, which is usually one."""
-    known = ALIASES.get(_package(estimator), ())
-    return next((names for names in known if name in names), (name,))
+    synonyms = ALIASES.get(_package(estimator), ())
+    return next((names for names in synonyms if name in names), (name,))
 
 
 def _package(estimator: Any) -> str:
@@ -136,26 +137,26 @@ def _package(estimator: Any) -> str:
 
 
 def set_parameters(estimator: Any) -> set[str]:
-    """Return the names of the parameters that have another value than their default.
+    """Return the names of the parameters whose value differs from the default.
 
     In boosting libraries, None is the default of all parameters.
     """
-    known, boosts = parameters_of(estimator), _package(estimator) != ""
-    found = set()
+    parameters, boosts = parameters_of(estimator), _package(estimator) != ""
+    changed = set()
     for name, value in estimator.get_params(deep=False).items():
         default = None if boosts else inspect.Parameter.empty
-        if name in known and not (boosts and value is None):
-            default = known[name].default
+        if name in parameters and not (boosts and value is None):
+            default = parameters[name].default
         same = value is default or repr(value) == repr(default)
         # Elsewhere, 1 and 1.0 can be a count and a share.
         same |= boosts and is_number(value) and value == default
         if not same:
-            found.add(name)
-    return found
+            changed.add(name)
+    return changed
 
 
 def is_set(estimator: Any, name: str) -> bool:
-    """Return whether a parameter has another value than its default."""
+    """Return whether the value of a parameter differs from the default."""
     return name in set_parameters(estimator)
 
 
@@ -172,8 +173,12 @@ def name_in_use(estimator: Any, name: str) -> str:
 
 
 def _default(estimator: Any, name: str) -> Any:
-    known = parameters_of(estimator).get(name)
-    return None if known is None or known.default is known.empty else known.default
+    parameter = parameters_of(estimator).get(name)
+    return (
+        None
+        if parameter is None or parameter.default is parameter.empty
+        else parameter.default
+    )
 
 
 def check_aliases(name: str, owner: Any, searched: Collection[str]) -> None:
@@ -206,13 +211,13 @@ def is_known(owner: Any, leaf: str) -> bool:
 
 
 def check_name(name: str, owner: Any, before: Any) -> None:
-    """Warn of a name that is similar to a parameter in an estimator's constructor.
+    """Warn of an unknown name that is similar to a parameter of an estimator.
 
-    Before the name was set, the estimator was `before`. ValueError is raised if the
-    class refuses unknown names in `fit`.
+    `before` is the estimator before the name was set. ValueError is raised if the class
+    refuses unknown names in `fit`.
     """
     prefix, leaf, kind = _split(name, owner)
-    known, open_ended = parameters_of(owner), _takes_any_name(owner)
+    parameters, open_ended = parameters_of(owner), _takes_any_name(owner)
     listed = is_known(owner, leaf)
     if listed or not (open_ended or _package(owner) == "catboost"):
         return
@@ -221,10 +226,10 @@ def check_name(name: str, owner: Any, before: Any) -> None:
     if not open_ended:
         raise ValueError(
             f"search_spaces names {name!r}, which {kind} does not have."
-            f"{did_you_mean(name, [prefix + other for other in known])}"
+            f"{did_you_mean(name, [prefix + other for other in parameters])}"
         )
     others = [*itertools.chain(*ALIASES.get(_package(owner), ()))]
-    close = difflib.get_close_matches(leaf, known, n=1, cutoff=SIMILAR)
+    close = difflib.get_close_matches(leaf, parameters, n=1, cutoff=SIMILAR)
     close = close or difflib.get_close_matches(leaf, others, n=1, cutoff=SIMILAR)
     if close:
         warn_user(
@@ -241,8 +246,8 @@ def _split(name: str, owner: Any) -> tuple[str, str, str]:
 
 
 def _takes_any_name(estimator: Any) -> bool:
-    own = inspect.signature(type(estimator).__init__).parameters.values()
-    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in own)
+    parameters = inspect.signature(type(estimator).__init__).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 # -- types of numbers ------------------------------------------------------------------
@@ -255,8 +260,8 @@ def number_types(estimator: Any, name: str) -> set[Any]:
     """
     if declared := compat.number_types(estimator, name):
         return declared
-    known = parameters_of(estimator)
-    for parameter in filter(None, map(known.get, names_of(estimator, name))):
+    parameters = parameters_of(estimator)
+    for parameter in filter(None, map(parameters.get, names_of(estimator, name))):
         words = re.findall(r"\w+", str(parameter.annotation))
         types = {kind for kind, word in TYPES.items() if word in words}
         default = parameter.default
@@ -268,10 +273,10 @@ def number_types(estimator: Any, name: str) -> set[Any]:
 
 
 def warn_of_range(name: str, owner: Any, dimension: Any) -> None:
-    """Warn of a tuple of two numbers that probably was meant as another range.
+    """Warn of a range that is probably not the one that the user meant.
 
-    These are integers for a parameter that may be real, and a long uniform range of a
-    parameter of which the order of magnitude matters.
+    It is a range of integers for a parameter that may be real, or a long uniform range
+    of a parameter whose order of magnitude matters.
     """
     leaf = name.rpartition("__")[2]
     types, kind = number_types(owner, leaf), type(owner).__name__

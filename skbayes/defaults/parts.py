@@ -117,11 +117,10 @@ class Part:
     prefix: str
     estimator: Any
     facts: DataFacts
-    known: KnownClass | None
+    entry: KnownClass | None
     # Whether the search chooses among scalers for this step instead of tuning it.
     is_scaler: bool = False
-    # Whether it is not tuned, because scores with different values of its parameters
-    # cannot be compared.
+    # Whether its parameters are not tuned, because they make scores incomparable.
     fixed: bool = False
 
     @functools.cached_property
@@ -133,7 +132,7 @@ class Part:
             matters = self.facts.scale_matters
             scalers = _scaler_choice(self.estimator, self.facts) if matters else []
             return {self.prefix.removesuffix("__"): scalers} if scalers else {}
-        return {} if self.known is None else _space(self, self.known)
+        return {} if self.entry is None else _space(self, self.known)
 
 
 def parts_of(estimator: Any, facts: DataFacts, prefix: str = "") -> list[Part]:
@@ -311,12 +310,12 @@ def fewest_after(transformer: Any, facts: DataFacts) -> int | None:
 
 def _sum_of_columns(members: list[Any], facts: DataFacts) -> int | None:
     """Return the smallest number of columns of a union or column transformer."""
-    found = []
+    numbers = []
     for _, member, *columns in members:
         n = _n_columns(columns[0]) if columns else facts.n_features
         fewest = None if columns else facts.fewest_features
-        found.append(fewest_after(member, facts.with_features(n, fewest)))
-    return None if None in found else max(1, sum(n or 0 for n in found))
+        numbers.append(fewest_after(member, facts.with_features(n, fewest)))
+    return None if None in numbers else max(1, sum(n or 0 for n in numbers))
 
 
 def _fewest(notation: Any) -> int | None:
@@ -356,14 +355,13 @@ def _facts_within(
 def own_values(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator and its parts, by full name.
 
-    If a parameter is None and this stands for another value, as in XGBoost, the other
-    value is returned.
+    If None stands for another value, as in XGBoost, the other value is returned.
     """
     values = dict(estimator.get_params())
     for part in parts_of(estimator, DataFacts()):
-        if part.known is not None:
-            own = own_params(part.estimator, part.known)
-            for name, value in effective(own, part.known.stands_for).items():
+        if part.entry is not None:
+            params = own_params(part.estimator, part.entry)
+            for name, value in effective(params, part.entry.stands_for).items():
                 if values.get(part.prefix + name) is None:
                     values[part.prefix + name] = value
     return values

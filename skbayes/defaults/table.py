@@ -49,7 +49,7 @@ def _array(X: Any) -> np.ndarray:
         raise ValueError(
             f"X must be a table with rows of equal length: {error}"
         ) from error
-    if values.dtype.kind not in "biufcmMO":  # of different types, which numpy unifies
+    if values.dtype.kind not in "biufcmMO":  # numpy has converted different types
         values = np.asarray(X, dtype=object)
     return values
 
@@ -93,10 +93,10 @@ def _table_of_numbers(X: Any, columns: list[np.ndarray]) -> np.ndarray:
 
 
 def _text(value: Any) -> str:
-    """Return a string that does not depend on the type of a column with the value.
+    """Return the same string for a value in columns of different types.
 
-    A missing value makes a column of integers one of floats, and rows that are built
-    one by one have other types of dates.
+    A column of integers with a missing value has floats, and rows that are built one by
+    one have other types of dates.
     """
     if isinstance(value, str):
         return str(value)

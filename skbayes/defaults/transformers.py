@@ -20,7 +20,7 @@ from skbayes.defaults.catalog import (
     fitting,
     gamma,
     is_array,
-    known,
+    builder_of,
     register,
 )
 from skbayes.space.lists import Ordinal
@@ -46,7 +46,7 @@ register("VarianceThreshold", threshold=Ordinal([0.0, 1e-4, 1e-3, 0.01], scale="
 # -- imputers and encoders ------------------------------------------------------------
 
 
-@known("SimpleImputer")
+@builder_of("SimpleImputer")
 def simple_imputer(params: Params, facts: DataFacts) -> Notation:
     # The other strategies are for columns that need not be numeric.
     if params["strategy"] not in ("mean", "median") or not facts.has_missing:
@@ -54,7 +54,7 @@ def simple_imputer(params: Params, facts: DataFacts) -> Notation:
     return {"strategy": ["mean", "median"], "add_indicator": [False, True]}
 
 
-@known("KNNImputer")
+@builder_of("KNNImputer")
 def neighbors_imputer(params: Params, facts: DataFacts) -> Notation:
     if not facts.has_missing:
         return {}
@@ -84,8 +84,8 @@ register(
 
 
 def _degrees(params: Params, facts: DataFacts) -> list[int]:
-    few = facts.n_features is not None and facts.n_features <= 15
-    return [1, 2, 3] if few else [1, 2]
+    has_few = facts.n_features is not None and facts.n_features <= 15
+    return [1, 2, 3] if has_few else [1, 2]
 
 
 register(
@@ -123,7 +123,7 @@ register("RBFSampler", n_components=_samples(None), gamma=_width)
 
 
 def _up_to(high: int, facts: DataFacts, unknown: int = 20) -> int:
-    """Return an upper bound for a number of columns that cannot be exceeded."""
+    """Return an upper bound for a number of columns, at most the available ones."""
     fewest = unknown if facts.fewest_features is None else facts.fewest_features
     return max(1, min(high, fewest))
 
@@ -134,20 +134,20 @@ register(
 )
 register(
     "SelectPercentile",
-    # A percentage may select none of a single column.
+    # A percentage of a single column may select no column.
     percentile=lambda params, facts: (
         None if facts.fewest_features == 1 else (5.0, 100.0)
     ),
 )
 register(
     "SelectFromModel",
-    # None is the mean, or a threshold for coefficients that an l1 penalty has set to 0.
+    # None means "mean", or with an l1 penalty, a threshold just above 0.
     threshold=Ordinal(["0.1*mean", "0.25*mean", "0.5*mean", None]),
     conflicts=[Conflict("threshold", "max_features")],
 )
 
 
-@known("RFE")
+@builder_of("RFE")
 def eliminated_features(params: Params, facts: DataFacts) -> Notation:
     if isinstance(params["n_features_to_select"], int):
         return {"n_features_to_select": (1, _up_to(1000, facts), LOG)}
@@ -161,9 +161,9 @@ def eliminated_features(params: Params, facts: DataFacts) -> Notation:
 
 
 def _below_all(notation: Any, facts: DataFacts) -> Any:
-    """Return a range of components without the number of all, which "arpack" refuses.
+    """Return a range of components without the maximum, which "arpack" refuses.
 
-    None is one component less than all.
+    None stands for one component less than the maximum.
     """
     limits = (facts.fewest_features, facts.n_rows)
     most = max(1, min([n - 1 for n in limits if n is not None], default=2))
@@ -177,8 +177,8 @@ def _below_all(notation: Any, facts: DataFacts) -> Any:
 def _principal_components(params: Params, facts: DataFacts) -> Any:
     fractions = params["svd_solver"] in ("auto", "full", "covariance_eigh")
     if isinstance(params["n_components"], int) or not fractions:
-        found = components(params, facts, 500)
-        return _below_all(found, facts) if params["svd_solver"] == "arpack" else found
+        sizes = components(params, facts, 500)
+        return _below_all(sizes, facts) if params["svd_solver"] == "arpack" else sizes
     return Ordinal([0.5, 0.7, 0.8, 0.9, 0.95, 0.99, None])  # of the variance
 
 
@@ -207,7 +207,7 @@ register(
 )
 
 
-@known("TruncatedSVD")
+@builder_of("TruncatedSVD")
 def truncated_svd(params: Params, facts: DataFacts) -> Notation:
     if facts.fewest_features is None:  # many features, after a vectorizer
         return {"n_components": (2, at_most(200, facts.n_rows), LOG)}
@@ -216,7 +216,7 @@ def truncated_svd(params: Params, facts: DataFacts) -> Notation:
     return {"n_components": fitting(params["n_components"], bounds, facts)}
 
 
-@known("KernelPCA", conflicts=[Conflict("kernel", "degree coef0")])
+@builder_of("KernelPCA", conflicts=[Conflict("kernel", "degree coef0")])
 def kernel_principal_components(params: Params, facts: DataFacts) -> Notation:
     high = at_most(200, facts.n_rows)
     space = {"n_components": counts_or(params["n_components"], 2, high)}
@@ -238,8 +238,8 @@ FEW_DOCUMENTS = 2000
 def _ngrams(params: Params, facts: DataFacts) -> list[tuple[int, int]] | None:
     if params["analyzer"] == "word":
         # With many documents, the gain in accuracy does not justify the many trigrams.
-        few = (facts.n_rows or 1) <= FEW_DOCUMENTS
-        return [(1, 1), (1, 2), *([(1, 3)] if few else [])]
+        has_few = (facts.n_rows or 1) <= FEW_DOCUMENTS
+        return [(1, 1), (1, 2), *([(1, 3)] if has_few else [])]
     if params["analyzer"] in ("char", "char_wb"):
         return [(1, 3), (2, 4), (2, 5), (3, 5)]
     return None

@@ -22,7 +22,7 @@ from skbayes.space.notation import Choice
 
 __all__: list[str] = []
 
-known = functools.partial(catalog.known, of_trees=True)
+builder_of = functools.partial(catalog.builder_of, of_trees=True)
 register = functools.partial(catalog.register, of_trees=True)
 
 # Fraction of the training rows that bounds the minimum leaf size.
@@ -71,7 +71,7 @@ OF_TREES = [
     Conflict("max_depth min_samples_split", STUMPS),
     Conflict("min_samples_leaf min_samples_split", LEAVES),
 ]
-# A tree of this depth has at most four leaves, or two.
+# A tree of depth 1 or 2 has at most two or four leaves.
 SHALLOW = {"max_depth": (1, 2)}
 register("DecisionTreeRegressor", "ExtraTreeRegressor", **TREE, conflicts=OF_TREES)
 register(
@@ -134,7 +134,7 @@ register(
 )
 
 
-@known(
+@builder_of(
     *("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
     conflicts=[Conflict("max_leaf_nodes", SHALLOW)],
 )
@@ -172,7 +172,7 @@ register(
         Conflict("subsample_freq", {"boosting": ("goss", *RANDOM)}),
         Conflict("learning_rate", {"boosting": RANDOM}),
         Conflict("num_leaves", SHALLOW),
-        # These weights of classes would be multiplied by others.
+        # LightGBM multiplies these class weights by `class_weight`.
         Conflict("class_weight", {"is_unbalance": bool}),
         Conflict("class_weight", {"scale_pos_weight": lambda weight: weight != 1}),
     ],

@@ -104,9 +104,8 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         """Return the distributions of the parameters of complete and pruned trials.
 
         Ranges of a parameter that differ between trials are joined. Parameters with
-        other differences between their distributions are left out.
-
-        Those that have a single value are left out.
+        other differences between their distributions, or with a single value, are left
+        out.
         """
         seen: dict[str, list[Any]] = {}
         for other in _evaluated(study.get_trials(deepcopy=False)):
@@ -193,8 +192,8 @@ def _evaluated(
 def _tell(
     optimizer: Optimizer, trial: optuna.trial.FrozenTrial, row: Mapping[str, Any]
 ) -> None:
-    known = optimizer.space.parameter_names
-    params = {name: place for name, place in row.items() if name in known}
+    names = optimizer.space.parameter_names
+    params = {name: place for name, place in row.items() if name in names}
     # ValueError if the trial does not belong to the search space.
     with contextlib.suppress(ValueError):
         if trial.state == _STATES.RUNNING:
@@ -232,9 +231,9 @@ def _branch(
     """Return the search space of a branch, and the names that do not fit into a tree.
 
     `names` are parameters that occur in `rows`, the trials of the branch.
-    Parameters that all of these trials have are unconditional. The parent of another
-    one is the choice that best separates the trials with the parameter from those
-    without it, by the Gini impurity.
+    Parameters that all of these trials have are unconditional. The parent of any other
+    parameter is the choice that best separates the trials with and without the
+    parameter, by the Gini impurity.
     """
     space = {
         name: _dimension(distributions[name])
@@ -251,9 +250,9 @@ def _branch(
         for choice in space:
             options = _options(distributions[choice])
             if len(options) > 1:
-                found = _impurity(name, [_with(rows, choice, o) for o in options])
-                if found < purest:
-                    purest, parent = found, choice
+                impurity = _impurity(name, [_with(rows, choice, o) for o in options])
+                if impurity < purest:
+                    purest, parent = impurity, choice
         if parent is None:
             unexplained.add(name)
         else:
@@ -289,7 +288,7 @@ def _impurity(name: str, groups: Sequence[Sequence[Mapping[str, Any]]]) -> float
 
 
 def _union(distributions: Sequence[Any]) -> Any:
-    """Return the distribution with the values of several; None if there is none."""
+    """Return a distribution that joins several, or None if they cannot be joined."""
     first = distributions[0]
     if all(distribution == first for distribution in distributions):
         return first
@@ -348,7 +347,7 @@ def _places(
     """Return the places of the values of a trial, without those out of range."""
     places = {}
     for name, distribution in distributions.items():
-        # ValueError if the distribution had other values at the time of the trial.
+        # A ValueError means that the distribution differed at the time of the trial.
         with contextlib.suppress(KeyError, ValueError):
             places[name] = _place(distribution, trial.params[name])
     return places

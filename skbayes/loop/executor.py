@@ -128,7 +128,9 @@ class ExecutionContext:
 
         False if each of them would start as many processes as are allowed in total.
         """
-        backend = None if self.n_workers == 1 else workers.own_backend(self.backend)
+        backend = (
+            None if self.n_workers == 1 else workers.separate_backend(self.backend)
+        )
         return backend is not None and not workers.owns_processes(backend)
 
     def explained(self, error: BaseException) -> BaseException:
@@ -158,7 +160,7 @@ class ExecutionContext:
         is_shared = self.n_workers > 1 and workers.shares_processes(self.backend)
         if settings.get("backend") is not None or is_shared:
             # If no separate backend is possible, no other thread uses this one.
-            settings["backend"] = workers.own_backend(self.backend) or self.backend
+            settings["backend"] = workers.separate_backend(self.backend) or self.backend
 
         def entered() -> Any:
             with (

@@ -1,6 +1,6 @@
 """MLflow runs: a parent run for the search, and child runs for its trials.
 
-Under ``mlflow.sklearn.autolog()``, a search is one parent run, and its fits are none.
+Under ``mlflow.sklearn.autolog()``, a search is one parent run without runs of its fits.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def log_search(
     max_trials: int | None = None,
     logged: Set[int] = frozenset(),
 ) -> set[int]:
-    """Log the best `max_trials`, except `logged`, as child runs; return numbers."""
+    """Log the best `max_trials`, except `logged`, as child runs, and return these."""
     record = read_record(source, search_spaces=search_spaces)
     run = mlflow.active_run()
     _log_parent(mlflow, run, source, record)
@@ -201,15 +201,15 @@ def _log_models(mlflow: Any, search: BaseSearchCV, X: Any, option: Any) -> None:
     best = vars(search).get("best_estimator_")
     if best is None:
         return
-    more = {"serialization_format": option("serialization_format", "cloudpickle")}
+    options = {"serialization_format": option("serialization_format", "cloudpickle")}
     if option("log_model_signatures", True):
-        more["signature"] = _signature(mlflow, search, X)
+        options["signature"] = _signature(mlflow, search, X)
     if option("log_input_examples", False):
-        more["input_example"] = X[:N_SIGNATURE_ROWS]
+        options["input_example"] = X[:N_SIGNATURE_ROWS]
     registered = {"registered_model_name": option("registered_model_name", None)}
     log_model = mlflow.sklearn.log_model
-    log_model(search, name="model", **more, **registered)
-    log_model(best, name="best_estimator", **more)
+    log_model(search, name="model", **options, **registered)
+    log_model(best, name="best_estimator", **options)
 
 
 def _signature(mlflow: Any, search: BaseSearchCV, X: Any) -> Any:
@@ -246,7 +246,7 @@ def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> Non
 
 
 def _incumbents(record: SearchRecord) -> Iterator[tuple[int, float]]:
-    """Yield numbers and scores of the trials that were better than all before."""
+    """Yield the number and score of each trial that is better than all before it."""
     best = -math.inf
     if record.directions:
         return
@@ -273,7 +273,7 @@ def _log_trial(
     mlflow: Any,
     parent: Any,
     trial: Trial,
-    tags: Mapping[str, str],
+    origin: Mapping[str, str],
     metrics: Mapping[str, float],
     params: Mapping[str, Any],
 ) -> None:
@@ -284,14 +284,14 @@ def _log_trial(
         parent.info.experiment_id,
         start_time=int(begin * 1000),
         run_name=f"trial {trial.number}",
-        tags={**tags, "mlflow.parentRunId": parent.info.run_id},
+        tags={**origin, "mlflow.parentRunId": parent.info.run_id},
     )
-    more = {"skbayes.trial": str(trial.number), "state": str(trial.state)}
+    tags = {"skbayes.trial": str(trial.number), "state": str(trial.state)}
     if trial.violation is not None:
-        more["feasible"] = str(trial.feasible)
+        tags["feasible"] = str(trial.feasible)
     if trial.error is not None:
-        more["error"] = _as_text(trial.error.strip().rpartition("\n")[2])
-    _log_batch(mlflow, child.info.run_id, metrics, params, more)
+        tags["error"] = _as_text(trial.error.strip().rpartition("\n")[2])
+    _log_batch(mlflow, child.info.run_id, metrics, params, tags)
     status = "FAILED" if trial.state == TrialState.FAILED else "FINISHED"
     client.set_terminated(child.info.run_id, status, int(end * 1000))
 

@@ -98,10 +98,10 @@ def export_to_optuna(
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.set_metric_names(list(record.directions) or [record.metric])
     study.set_user_attr("skbayes_search", record.method or record.name)
-    known = {trial.user_attrs.get(_NUMBER) for trial in study.trials}
+    exported = {trial.user_attrs.get(_NUMBER) for trial in study.trials}
     ranges = _distributions(optuna, record)
     for place, trial in enumerate(record.trials):
-        if trial.number not in known:
+        if trial.number not in exported:
             frozen = _frozen(optuna, trial, record, place, ranges)
             try:
                 study.add_trial(frozen)
@@ -135,11 +135,11 @@ def _frozen(
         **{name: float(scores[place]) for name, scores in record.scores.items()},
     }
     attributes |= {n: float(means[place]) for n, means in record.outcomes.items()}
-    more: dict[str, Any] = {}
+    system_attributes: dict[str, Any] = {}
     if trial.violation is not None:
         attributes["feasible"] = trial.feasible
         # Key of the values of constraints in Optuna, <= 0 if satisfied.
-        more["constraints"] = [float(trial.violation)]
+        system_attributes["constraints"] = [float(trial.violation)]
     if trial.error is not None:
         attributes["error"] = trial.error.strip().rpartition("\n")[2]
     return optuna.trial.FrozenTrial(
@@ -153,7 +153,7 @@ def _frozen(
         params=params,
         distributions={name: ranges[name] for name in params},
         user_attrs=attributes,
-        system_attrs=more,
+        system_attrs=system_attributes,
         intermediate_values={},
     )
 

@@ -34,14 +34,14 @@ ELSEWHERE = [
 MOST = 3
 
 
-def suggest(name: str, known: Iterable[str]) -> list[str]:
+def suggest(name: str, names: Iterable[str]) -> list[str]:
     """Return at most three known names that are similar to an unknown one.
 
     The names match the first rule with a match. The rules are: equal except for case
     and underscores, equal after a prefix such as "svc__", beginning with the name,
     containing it, initials that end with it such as "mse", and similar spelling.
     """
-    known = sorted(set(known), key=lambda other: (len(other), other))
+    names = sorted(set(names), key=lambda other: (len(other), other))
     bare = _bare(name)
     rules = [
         lambda other: _bare(other) == bare,
@@ -54,18 +54,18 @@ def suggest(name: str, known: Iterable[str]) -> list[str]:
             lambda other: "".join(w[:1] for w in other.split("_")).endswith(bare),
         ]
     for rule in rules:
-        if found := list(filter(rule, known)):
-            return found[:MOST]
-    return difflib.get_close_matches(name, known, n=MOST)
+        if similar := list(filter(rule, names)):
+            return similar[:MOST]
+    return difflib.get_close_matches(name, names, n=MOST)
 
 
 def _bare(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """Return a sentence with suggestions after a space, or "" without suggestions."""
-    names = " or ".join(map(repr, suggest(name, known)))
+    names = " or ".join(map(repr, suggest(name, choices)))
     return f" Did you mean {names}?" if names else ""
 
 
@@ -80,10 +80,10 @@ def naming(parameter: str) -> Iterator[None]:
         raise type(error)(f"{parameter}: {error}") from error
 
 
-def name_elsewhere(name: str, known: Container[str]) -> str:
+def name_elsewhere(name: str, parameters: Container[str]) -> str:
     """Return a sentence after a space about a parameter of other libraries, or ""."""
     for parameter, names, hint in ELSEWHERE:
-        if parameter in known and name in names.split():
+        if parameter in parameters and name in names.split():
             return f" {hint or f'It is called {parameter!r} here.'}"
     return ""
 
@@ -113,8 +113,8 @@ class NameHints:
                 text += " With refit=False nothing is fitted on all data."
             elif is_public:
                 # `dir` of an estimator evaluates all attributes, which may recurse.
-                known = object.__dir__(self)
-                text += did_you_mean(name, [k for k in known if not k.startswith("_")])
+                public = [n for n in object.__dir__(self) if not n.startswith("_")]
+                text += did_you_mean(name, public)
             raised = error(text)
             raised.name, raised.obj = name, self
             raise raised

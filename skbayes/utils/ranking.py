@@ -42,8 +42,8 @@ def least_violating(
 def total_violation(slacks: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the sums of the positive slacks; infinite if a slack is unknown."""
     slacks = np.asarray(slacks, dtype=np.float64)
-    known = np.where(np.isnan(slacks), np.inf, slacks)
-    return np.sum(np.maximum(known, 0.0), axis=-1)
+    slacks = np.where(np.isnan(slacks), np.inf, slacks)
+    return np.sum(np.maximum(slacks, 0.0), axis=-1)
 
 
 def is_nondominated(Y: npt.NDArray[np.float64]) -> np.ndarray:

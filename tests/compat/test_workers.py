@@ -30,7 +30,7 @@ def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch
     get_reusable_executor(max_workers=2).shutdown(wait=True)
 
     def call():
-        with joblib.parallel_config(workers.own_backend(LokyBackend()), n_jobs=2):
+        with joblib.parallel_config(workers.separate_backend(LokyBackend()), n_jobs=2):
             return joblib.Parallel()(joblib.delayed(abs)(i) for i in (-1, 2))
 
     with ThreadPoolExecutor(2) as pool:
@@ -41,7 +41,7 @@ def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch
 def test_a_task_is_not_sent_to_a_pool_that_has_ended():
     # A thread that replaces the pool holds the lock until calls have ended.
     with (
-        joblib.parallel_config(workers.own_backend(LokyBackend()), n_jobs=2),
+        joblib.parallel_config(workers.separate_backend(LokyBackend()), n_jobs=2),
         joblib.Parallel() as parallel,
     ):
         backend, pool = parallel._backend, parallel._backend._workers
@@ -66,7 +66,7 @@ def test_a_task_is_not_sent_to_a_pool_that_has_ended():
 
 def test_a_result_that_loky_no_longer_fetches_is_an_error(monkeypatch):
     with (
-        joblib.parallel_config(workers.own_backend(LokyBackend()), n_jobs=2),
+        joblib.parallel_config(workers.separate_backend(LokyBackend()), n_jobs=2),
         workers.PromptParallel() as parallel,
     ):
         assert parallel(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
@@ -79,7 +79,7 @@ def test_a_result_that_loky_no_longer_fetches_is_an_error(monkeypatch):
             with pytest.raises(workers.ShutdownExecutorError, match="fetches results"):
                 parallel(delayed(time.sleep)(60) for _ in range(2))
     # The next call has other workers.
-    with joblib.parallel_config(workers.own_backend(LokyBackend()), n_jobs=2):
+    with joblib.parallel_config(workers.separate_backend(LokyBackend()), n_jobs=2):
         assert workers.PromptParallel()(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
 
 
