@@ -99,27 +99,25 @@ def separate_backend(backend: Any) -> Any:
     for field in ("backend_kwargs", "submit_kwargs"):
         arguments |= getattr(backend, field, {})
     try:
-        separate = type(backend)(**arguments)
+        new = type(backend)(**arguments)
     except TypeError:
         return None
     for name in ("nesting_level", "inner_max_num_threads", "wait_for_workers_timeout"):
         if hasattr(backend, name):
-            setattr(separate, name, getattr(backend, name))
-    if hasattr(separate, "client"):
+            setattr(new, name, getattr(backend, name))
+    if hasattr(new, "client"):
         # While the workers of a cluster restart, there may be a single one. joblib then
         # runs fits in the process of the search, even one that has killed a worker.
-        separate.effective_n_jobs = partial(_at_least_two, separate.effective_n_jobs)
+        new.effective_n_jobs = partial(_at_least_two, new.effective_n_jobs)
     # loky may return a new pool to a second thread before joblib has prepared it. Two
     # threads that shut down a broken pool interfere with each other.
-    separate.configure = partial(_one_at_a_time, separate.configure)
-    separate.abort_everything = partial(_one_at_a_time, separate.abort_everything)
-    if shares_processes(separate):
+    new.configure = partial(_one_at_a_time, new.configure)
+    new.abort_everything = partial(_one_at_a_time, new.abort_everything)
+    if shares_processes(new):
         # The name was `apply_async` before joblib 1.5.
-        name = "submit" if hasattr(separate, "submit") else "apply_async"
-        setattr(
-            separate, name, partial(_submit_or_fail, separate, getattr(separate, name))
-        )
-    return separate
+        name = "submit" if hasattr(new, "submit") else "apply_async"
+        setattr(new, name, partial(_submit_or_fail, new, getattr(new, name)))
+    return new
 
 
 def environment_of(backend: Any, n_workers: int) -> dict[str, str]:

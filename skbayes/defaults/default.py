@@ -89,15 +89,13 @@ def _conditions(space: Any) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
         if isinstance(choice, Choice)
     ]
     for owner, choice in choices:
-        options_by_name: dict[str, list[Any]] = {}
+        under: dict[str, list[Any]] = {}
         for option, opened in pairs_of(choice):
             names = [name for sub in parse_spaces(opened) for name in sub]
             for inner in dict.fromkeys(names):
-                options_by_name.setdefault(inner, []).append(option)
+                under.setdefault(inner, []).append(option)
             yield from _conditions(opened)
-        yield from (
-            (inner, (owner, options)) for inner, options in options_by_name.items()
-        )
+        yield from ((inner, (owner, options)) for inner, options in under.items())
 
 
 def _occurs(space: Notation, name: str) -> bool:

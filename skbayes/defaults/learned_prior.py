@@ -316,16 +316,14 @@ def _starts(
     for name, options in choices.items():
         for option in options:
             key = option_key(option)
-            matching = [
-                p for p in (*covering, *drawn) if option_key(p.get(name)) == key
-            ]
-            values, learned = _values_of(name, matching[0], parts, current)
+            points = [p for p in (*covering, *drawn) if option_key(p.get(name)) == key]
+            values, learned = _values_of(name, points[0], parts, current)
             filled = []
             for wanted in (values | learned, values):
                 filled.append(space.selection(wanted) or {})
                 # A list of dicts may have a dict without the parameter.
-                filled.append({k: wanted.get(k, v) for k, v in matching[0].items()})
-            for params in (*filled, *matching):
+                filled.append({k: wanted.get(k, v) for k, v in points[0].items()})
+            for params in (*filled, *points):
                 is_start = option_key(params.get(name)) == key and params in space
                 if is_start and space.allows(params):
                     starts.append((name, option, params))

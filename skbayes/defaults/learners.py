@@ -14,11 +14,11 @@ from skbayes.defaults.catalog import (
     Fallback,
     Notation,
     Params,
+    builder_of,
     class_weights,
     counts_or,
     fitting,
     gamma,
-    builder_of,
     register,
     series,
 )

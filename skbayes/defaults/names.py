@@ -174,11 +174,8 @@ def name_in_use(estimator: Any, name: str) -> str:
 
 def _default(estimator: Any, name: str) -> Any:
     parameter = parameters_of(estimator).get(name)
-    return (
-        None
-        if parameter is None or parameter.default is parameter.empty
-        else parameter.default
-    )
+    default = None if parameter is None else parameter.default
+    return None if default is inspect.Parameter.empty else default
 
 
 def check_aliases(name: str, owner: Any, searched: Collection[str]) -> None:

@@ -132,7 +132,7 @@ class Part:
             matters = self.facts.scale_matters
             scalers = _scaler_choice(self.estimator, self.facts) if matters else []
             return {self.prefix.removesuffix("__"): scalers} if scalers else {}
-        return {} if self.entry is None else _space(self, self.known)
+        return {} if self.entry is None else _space(self, self.entry)
 
 
 def parts_of(estimator: Any, facts: DataFacts, prefix: str = "") -> list[Part]:

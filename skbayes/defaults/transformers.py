@@ -14,13 +14,13 @@ from skbayes.defaults.catalog import (
     Params,
     UpTo,
     at_most,
+    builder_of,
     components,
     counts,
     counts_or,
     fitting,
     gamma,
     is_array,
-    builder_of,
     register,
 )
 from skbayes.space.lists import Ordinal

@@ -184,7 +184,7 @@ def select_trials(record: SearchRecord, rows: np.ndarray) -> SearchRecord:
     for name in ("params", "trials"):
         if changes[name]:
             changes[name] = [changes[name][row] for row in rows]
-    for name in ("best", "own"):
+    for name in ("best", "own_index"):
         place = np.flatnonzero(rows == getattr(record, name))
         changes[name] = int(place[0]) if len(place) else None
     return dataclasses.replace(record, **changes)

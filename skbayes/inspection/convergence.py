@@ -170,17 +170,12 @@ class ConvergenceDisplay(_Display):
         line |= normalize_kwargs(line_kw or {}, Line2D)
         (self.line_,) = ax.plot(self.x, self.best, **line)
         self.own_line_ = None
-        own_score = math.nan
-        if record.own_index is not None:
-            own_score = record.shown[record.own_index]
-        if math.isfinite(own_score):
+        row = record.own_index
+        if row is not None and math.isfinite(score := record.shown[row]):
             line = {"color": base.tones(ax).gray, "linestyle": (0, (4, 3))}
             line |= {"gid": base.OWN}
-            line |= {
-                "label": f"estimator's own values: {own_score:.4g}",
-                "linewidth": 1.2,
-            }
-            self.own_line_ = ax.axhline(own_score, **line)
+            line |= {"label": f"estimator's own values: {score:.4g}", "linewidth": 1.2}
+            self.own_line_ = ax.axhline(score, **line)
         color = self.line_.get_color()
         points = {"s": 16, "color": color, "marker": series.marker, "linewidths": 0.8}
         points |= {"gid": base.TRIALS, "alpha": 0.55, **(point_kw or {})}

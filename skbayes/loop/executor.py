@@ -128,9 +128,9 @@ class ExecutionContext:
 
         False if each of them would start as many processes as are allowed in total.
         """
-        backend = (
-            None if self.n_workers == 1 else workers.separate_backend(self.backend)
-        )
+        if self.n_workers == 1:
+            return False
+        backend = workers.separate_backend(self.backend)
         return backend is not None and not workers.owns_processes(backend)
 
     def explained(self, error: BaseException) -> BaseException:

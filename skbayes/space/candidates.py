@@ -311,9 +311,8 @@ class Candidates:
         if self.space.constraint is None:
             return
         centers = self._allowed_known()
-        for sd in np.geomspace(
-            FARTHEST, NEAREST, N_NEAR_BATCHES if len(centers) else 0
-        ):
+        n_batches = N_NEAR_BATCHES if len(centers) else 0
+        for sd in np.geomspace(FARTHEST, NEAREST, n_batches):
             starts = centers[random_state.integers(len(centers), size=DRAWS)]
             yield perturb(self.space, starts, [sd], random_state)
         if self.space.n_configurations > MAX_SCANNED:

@@ -166,10 +166,8 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
     repeated = getattr(dimension, "repeated", ())
     if repeated:
         shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
-        ellipsis = ", …" if len(repeated) > MAX_SHOWN else ""
-        warn_user(
-            f"Parameter {name!r}: repeated values are dropped: {shown}{ellipsis}."
-        )
+        shown += ", …" if len(repeated) > MAX_SHOWN else ""
+        warn_user(f"Parameter {name!r}: repeated values are dropped: {shown}.")
 
 
 def _shadowed(dicts: Sequence[Mapping[str, Dimension | Choice]]) -> list[bool]:

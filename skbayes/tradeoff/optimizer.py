@@ -77,8 +77,8 @@ class TradeoffOptimizer(Optimizer):
             name, largest = self._size
             sizes = [params[name] for params in self.space.decode(observations.X)]
             fractions = np.array(sizes, dtype=np.float64) / largest
-        arrays = vars(observations)
-        alpha = self._alpha(len(observations.configurations))
+        arrays, n_known = vars(observations), len(observations.configurations)
+        alpha = self._alpha(n_known)
         return TradeoffObservations(**arrays, fractions=fractions, alpha=alpha)
 
     def _alpha(self, n_known: int) -> float:

@@ -44,8 +44,7 @@ class Callbacks(Aspect):
     def begin(self, evaluation: Evaluation) -> None:
         """Create all tasks of a trial before any of them is sent.
 
-        Creating a task while another one is being pickled would modify a dict during
-        the iteration.
+        A new task changes a dict, over which the pickling of another task iterates.
         """
         self._tasks(evaluation)
 

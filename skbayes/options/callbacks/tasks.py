@@ -43,7 +43,7 @@ def _trimmed(context: Any) -> Any:
 
 
 class _Children(dict):
-    """Children of a task by id; observes the root of an estimator that replaces one."""
+    """Children of a task by id; watchers observe tasks that replace a child."""
 
     def __init__(self, children: Mapping = MappingProxyType({})) -> None:
         self.watchers: dict[int, EvaluationTask] = {}

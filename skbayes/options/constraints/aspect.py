@@ -43,25 +43,25 @@ class _FoldOutcomes(FoldAspect):
 
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Measure the outcomes."""
-        found, constraints = call.measured(result), self.constraints
+        outputs, constraints = call.measured(result), self.constraints
         if not result.test_scores:
             # The error score stands for all metrics.
             metrics = constraints.metrics.values()
-            found["test_scores"] = dict.fromkeys(metrics, call.options["error_score"])
+            outputs["test_scores"] = dict.fromkeys(metrics, call.options["error_score"])
 
         def test_set() -> tuple[Any, Any, Any]:
             params = constraints.params
             params = compat.check_fit_params(call.job.X, params, call.test)
             return *call.test_set(), params
 
-        outcomes = constraints.measure(found, test_set, call.raises)
+        outcomes = constraints.measure(outputs, test_set, call.raises)
         return result.with_extras(outcomes=outcomes)
 
 
 def _routed_params(routed: Any) -> dict[str, Any]:
     """Return the metadata for the scorers of constrained outcomes.
 
-    Without metadata routing, they are the weights that the metrics of the search get.
+    Without metadata routing, they are the sample weights of the metrics of the search.
     """
     # Without metadata, scikit-learn returns an object that contains every key.
     if isinstance(routed, dict) and "constraints" in routed:

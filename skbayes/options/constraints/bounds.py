@@ -83,8 +83,8 @@ class Bound:
 class Constraints:
     """Bounds on the outcomes of trials, each a lower or an upper one.
 
-    An outcome is measured by one of the `scorers`, or one of the `measures`, or it is a
-    metric of the search, whose key `metrics` contains. The scorers receive `params`.
+    An outcome is the result of one of the `scorers` or `measures`, or a metric of the
+    search, whose key is in `metrics`. The scorers receive `params`.
     """
 
     bounds: tuple[Bound, ...] = ()
@@ -109,7 +109,7 @@ class Constraints:
         test_set: Callable[[], tuple[Any, Any, Mapping[str, Any]]],
         raises: bool,
     ) -> dict[str, float]:
-        """Return outcomes by name from scikit-learn's `result`; NaN if one fails.
+        """Return outcomes by name from scikit-learn's `result`, NaN for failures.
 
         `test_set` returns rows, targets, and keyword arguments of the scorers.
         """
@@ -120,7 +120,7 @@ class Constraints:
         for name, metric in self.metrics.items():
             measures[name] = Measure(partial(_metric, metric), "result")
         subject = " of constraints"
-        found = measured(measures, result, subject, raises)
+        outcomes = measured(measures, result, subject, raises)
         if self.scorers:
             model = result["estimator"]
             scores = scored(self.scorer(model, raises), model, *test_set())
@@ -128,8 +128,8 @@ class Constraints:
                 if isinstance(score, str):
                     warn_of_failure(name, subject, score)
                     score = math.nan
-                found[name] = np.asarray(score).astype(np.float64).item()
-        return {name: found[name] for name in names}
+                outcomes[name] = np.asarray(score).astype(np.float64).item()
+        return {name: outcomes[name] for name in names}
 
     def scorer(self, estimator: Any, raises: bool) -> Any:
         """Return a scorer of all outcomes, so that they share the predictions."""
@@ -162,7 +162,7 @@ class Constraints:
     def surely_broken(
         self, folds: Sequence[FoldResult], n_splits: int, risk: float
     ) -> bool:
-        """Return whether a bound is satisfied with a probability below `risk`.
+        """Return whether the probability that a bound is satisfied is below `risk`.
 
         The uncertainty of the mean over all splits is estimated from the variance
         between the first folds (Student's distribution). One fold is not sufficient.
@@ -180,7 +180,7 @@ class Constraints:
         by_trial = [trial.outcomes for trial in of_last]
         sentences = []
         for bound in self.bounds:
-            values = [float(found.get(bound.name, math.nan)) for found in by_trial]
+            values = [float(means.get(bound.name, math.nan)) for means in by_trial]
             values = [value for value in values if math.isfinite(value)]
             if values and not any(bound.slack(value) <= 0.0 for value in values):
                 which = "smallest" if bound.is_upper else "largest"
@@ -224,11 +224,11 @@ def rule_and_bounds(
     constraints: Any,
 ) -> tuple[Callable[[dict[str, Any]], bool] | None, Mapping[str, Any]]:
     """Return the rule of the configurations, and the bounds on outcomes."""
-    given = [] if constraints is None else constraints
-    given = given if isinstance(given, list | tuple) else [given]
-    rules = [part for part in given if callable(part)]
-    bounds = [part for part in given if isinstance(part, Mapping)]
-    if len(rules) + len(bounds) < len(given):
+    parts = [] if constraints is None else constraints
+    parts = parts if isinstance(parts, list | tuple) else [parts]
+    rules = [part for part in parts if callable(part)]
+    bounds = [part for part in parts if isinstance(part, Mapping)]
+    if len(rules) + len(bounds) < len(parts):
         raise TypeError(
             "constraints must be a function of the configuration, a dict of bounds on "
             f"outcomes, or a list of both, got {constraints!r}."
@@ -242,19 +242,19 @@ def rule_and_bounds(
 
 
 def parse_constraints(
-    given: Mapping[str, Any],
+    texts: Mapping[str, Any],
     metrics: Mapping[str, str],
     measured_metrics: Collection[str],
     open_ended: bool,
 ) -> Constraints:
-    """Parse bounds by name of the outcome; TypeError or ValueError if they are wrong.
+    """Parse bounds by name of the outcome; TypeError or ValueError if one is wrong.
 
     `metrics` are the keys of the metrics of the search, some of which are measures. If
     the search is `open_ended`, any other name may be a metric.
     """
     constraints = Constraints()
     bounds: list[Bound] = []
-    for name, value in given.items():
+    for name, value in texts.items():
         if not isinstance(name, str) or not name:
             raise TypeError(f"constraints: names must be strings, got {name!r}.")
         quantity: Any = name
@@ -265,12 +265,12 @@ def parse_constraints(
                     f"tuple of an outcome and its bound, got {value!r}."
                 )
             quantity, value = value
-        found = parse_measurement(quantity, metrics)
-        if found is None and isinstance(quantity, str) and open_ended:
-            found = "metric", quantity
-        if found is None:
+        parsed = parse_measurement(quantity, metrics)
+        if parsed is None and isinstance(quantity, str) and open_ended:
+            parsed = "metric", quantity
+        if parsed is None:
             raise _unknown(name, quantity, metrics)
-        kind, measurement = found
+        kind, measurement = parsed
         getattr(constraints, f"{kind}s")[name] = measurement
         is_measured_metric = kind == "metric" and quantity in measured_metrics
         bounds += _bounds_of(name, value, kind == "measure" or is_measured_metric)
@@ -280,11 +280,11 @@ def parse_constraints(
 def _unknown(name: str, quantity: Any, metrics: Mapping[str, str]) -> Exception:
     """Return the error for an outcome that cannot be measured."""
     if isinstance(quantity, str):
-        known = [*metrics, *COSTS]
-        guess = did_you_mean(quantity, [*known, *get_scorer_names()])
+        names = [*metrics, *COSTS]
+        guess = did_you_mean(quantity, [*names, *get_scorer_names()])
         return ValueError(
             f"constraints[{name!r}]: {quantity!r} is not measured: it is none of "
-            f"{known}, and not the name of a scorer.{guess} Give a scorer or a "
+            f"{names}, and not the name of a scorer.{guess} Give a scorer or a "
             f"callable of the fitted estimator as {{{name!r}: (callable, bound)}}."
         )
     return TypeError(
@@ -294,9 +294,9 @@ def _unknown(name: str, quantity: Any, metrics: Mapping[str, str]) -> Exception:
     )
 
 
-def _bounds_of(name: str, given: Any, is_measure: bool) -> list[Bound]:
+def _bounds_of(name: str, texts: Any, is_measure: bool) -> list[Bound]:
     """Return the bounds of an outcome, which must not exclude each other."""
-    texts = given if isinstance(given, list) else [given]
+    texts = texts if isinstance(texts, list) else [texts]
     if not texts:
         raise ValueError(f"constraints[{name!r}]: the list of bounds is empty.")
     bounds = [parse_bound(name, text, is_measure) for text in texts]

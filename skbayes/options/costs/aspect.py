@@ -22,8 +22,8 @@ _FITTED_BEFORE: set[type] = set()
 class _FoldCosts(FoldAspect):
     """Measurement of the costs of a fit.
 
-    If they `are_separate`, they are stored as `costs`, not as test scores. The flag
-    `warm_up` then marks the first fit of its kind in the process.
+    With `are_separate`, the costs are stored as `costs` instead of test scores, and
+    `warm_up` marks the first fit of a class in the process.
     """
 
     def __init__(self, measures: Mapping[str, Measure], are_separate: bool) -> None:

@@ -1,1 +1,1 @@
-"""Early stopping: the number of rounds that is best for a trial, from one fit."""
+"""Early stopping: the best number of rounds of a trial, from one fit per fold."""

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
 
 class _FoldRounds(FoldAspect):
-    """Scores of a fit after each round.
-
-    The part of a fold is the limit of the rounds of its trial, and that of the fold.
-    """
+    """Scores of a fit after each round, up to the limits of its trial and its fold."""
 
     def __init__(self, limits: RoundLimits) -> None:
         self.limits = limits
@@ -68,7 +65,7 @@ class _FoldRounds(FoldAspect):
 
 
 class EarlyStopping(Aspect):
-    """Number of rounds that is best for a trial, from the curves of its folds."""
+    """Best number of rounds of a trial, from the curves of its folds."""
 
     name = "early_stopping"
 
@@ -99,14 +96,14 @@ class EarlyStopping(Aspect):
         return _FoldRounds(replace(self.plan.notes[self.name], spaces=None))
 
     def begin(self, evaluation: Evaluation) -> None:
-        """Let folds depend on earlier ones if they run one after the other anyway."""
+        """Limit folds by earlier ones, if they run one after the other."""
         if evaluation.backend.n_workers == 1:
             evaluation.limit_groups(1)
 
     def for_fold(
         self, evaluation: Evaluation, index: int, earlier: Results
     ) -> tuple[int, int]:
-        """Limit the rounds to the number of the shortest previous fold."""
+        """Limit the rounds to those of the shortest earlier fold."""
         limits: RoundLimits = self.plan.notes[self.name]
         cap = limits.of(self.plan.estimator, evaluation.params)
         folds = [*earlier.values()]
@@ -129,15 +126,15 @@ class EarlyStopping(Aspect):
         folds = with_chosen_rounds(trial.folds, guide, missing)
         name, settings = round_settings(self.plan.estimator, trial.params)
         for place in curves:
-            own = settings | {name: folds[place].extras["rounds"]}
-            folds[place] = folds[place].with_extras(fitted_params=own)
+            fitted = settings | {name: folds[place].extras["rounds"]}
+            folds[place] = folds[place].with_extras(fitted_params=fitted)
         rounds = rounds_at(folds[place], choose_rounds([*curves.values()]))
-        own = settings | {name: rounds}
-        extras = trial.extras | {"rounds": rounds, "fitted_params": own}
+        fitted = settings | {name: rounds}
+        extras = trial.extras | {"rounds": rounds, "fitted_params": fitted}
         return replace(trial, folds=folds, extras=extras)
 
     def columns(self, history: History) -> dict[str, list[Any]]:
-        """Return the numbers of rounds, 0 if none was chosen, and their parameters."""
+        """Return the numbers of rounds, 0 without a choice, and their parameters."""
         return {
             "rounds": [trial.rounds or 0 for trial in history],
             "fitted_params": [trial.fitted_params for trial in history],

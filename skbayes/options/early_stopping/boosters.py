@@ -23,7 +23,7 @@ from skbayes.trial.outputs import (
     probabilities,
 )
 
-# Number of rounds of the first part of a fit in parts, and growth factor of the parts.
+# Number of rounds of the first warm start of a fit, and growth factor of the next ones.
 FIRST_PART, GROWTH = 32, 1.5
 
 # Methods that do not change fits or predictions.
@@ -43,8 +43,8 @@ LIGHTGBM_STOPPING = (
     "early_stopping_round", "early_stopping_rounds", "early_stopping",
     "n_iter_no_change",
 )  # fmt: skip
-# Settings of LightGBM without scores after each round, with their aliases, and those
-# that change predictions.
+# Settings of LightGBM, with their aliases, that prevent scores after each round or
+# change predictions.
 _LIGHTGBM_UNSUITED = (
     "linear_tree", "linear_trees", "reg_sqrt",
     "objective_type", "app", "application", "loss",
@@ -76,7 +76,7 @@ def base_of(model: Any, library: str, names: Sequence[str]) -> type | None:
 
 
 def replaced(kind: type, base: type) -> str | None:
-    """Return the name of a method that a subclass replaces, except for parameters."""
+    """Return the name of a public method that a subclass replaces, if any."""
     public = [name for name in dir(base) if not name.startswith("__")]
     first = (
         "fit",
@@ -87,10 +87,11 @@ def replaced(kind: type, base: type) -> str | None:
         "__sklearn_clone__",
     )
     for name in dict.fromkeys([*first, *public]):
-        own, inherited = (getattr_static(cls, name, None) for cls in (kind, base))
+        member, inherited = (getattr_static(cls, name, None) for cls in (kind, base))
         is_request = name.startswith("set_") and name.endswith("_request")
-        is_method = callable(own) or hasattr(own, "__get__") or callable(inherited)
-        if own is inherited or is_request or name in _HARMLESS or not is_method:
+        has_call = callable(member) or callable(inherited)
+        is_method = has_call or hasattr(member, "__get__")
+        if member is inherited or is_request or name in _HARMLESS or not is_method:
             continue
         return name
     return None
@@ -114,7 +115,7 @@ class Booster:
         return base_of(model, self.library, self.names) is not None
 
     def objection(self, model: Any) -> str | None:
-        """Return why scores after a round would not equal those of shorter fits."""
+        """Return why scores after a round may differ from scores of shorter fits."""
         kind, base = type(model), base_of(model, self.library, self.names)
         assert base is not None
         if (method := replaced(kind, base)) is not None:
@@ -122,20 +123,20 @@ class Booster:
         setting = self._unsuited_setting(model, model.get_params(deep=False))
         return None if setting is None else f"{kind.__name__} has {setting}"
 
-    def _unsuited_setting(self, model: Any, own: dict[str, Any]) -> str | None:
-        """Return the setting of an estimator that has no scores after its rounds."""
-        lacking = sorted({self.parameter(model), *self.settings(model)} - own.keys())
+    def _unsuited_setting(self, model: Any, params: dict[str, Any]) -> str | None:
+        """Return the setting of an estimator that prevents scores after each round."""
+        lacking = sorted({self.parameter(model), *self.settings(model)} - params.keys())
         return f"no parameter {lacking[0]!r}" if lacking else None
 
     def fit_objection(self, params: Mapping[str, Any]) -> str | None:
-        """Return the name of a parameter of `fit` that does not suit rounds, if any."""
+        """Return the name of a parameter of `fit` that is not supported, if any."""
         names = self.unsuited_fit_params
         return next((name for name in names if params.get(name) is not None), None)
 
     def parameter(self, model: Any) -> str:
         """Return the name of the parameter for the number of rounds."""
-        own = model.get_params(deep=False)
-        return next((n for n in self.round_names if n in own), self.round_names[-1])
+        params = model.get_params(deep=False)
+        return next((n for n in self.round_names if n in params), self.round_names[-1])
 
     def settings(self, model: Any) -> dict[str, Any]:
         """Return the values of parameters that every fit requires."""
@@ -151,7 +152,7 @@ class Booster:
 
 
 def _show(staged_outputs: Callable, model: Any, watch: Any, begin: int = 0) -> bool:
-    """Pass the rounds after `begin` to the watch; return whether it stops."""
+    """Pass the rounds after `begin` to the watch; return whether it stops the fit."""
     by_round = enumerate(staged_outputs(model, watch.X), 1)
     return any(n > begin and watch(n, outputs) for n, outputs in by_round)
 
@@ -227,9 +228,9 @@ class _HistBoosting(_StagedBoosting):
 # -- other libraries -------------------------------------------------------------------
 
 
-def _first_set(own: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Return the first of some parameters that is set, with its value, as text."""
-    return next((f"{n}={own[n]!r}" for n in names if own.get(n)), None)
+def _first_set(params: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    """Return the first parameter with a true value, such as "reg_sqrt=True"."""
+    return next((f"{n}={params[n]!r}" for n in names if params.get(n)), None)
 
 
 def _unsuited_objective(objective: Any, is_suited: bool) -> str | None:
@@ -255,16 +256,16 @@ class _LightGBM(Booster):
     )  # fmt: skip
     unsuited_fit_params = ("init_model",)
 
-    def _unsuited_setting(self, model: Any, own: dict[str, Any]) -> str | None:
+    def _unsuited_setting(self, model: Any, params: dict[str, Any]) -> str | None:
         # Later rounds of "dart" change the weights of earlier trees.
         for name in ("boosting_type", "boosting", "boost"):
-            if own.get(name) not in (None, "gbdt", "goss", "gbrt"):
-                return f"{name}={own[name]!r}"
-        objective = own.get("objective")
+            if params.get(name) not in (None, "gbdt", "goss", "gbrt"):
+                return f"{name}={params[name]!r}"
+        objective = params.get("objective")
         suited = _CLASSIFICATION if is_classifier(model) else _LINKS
         is_suited = not callable(objective) and objective in suited
         unsuited = _unsuited_objective(objective, is_suited)
-        return unsuited or _first_set(own, _LIGHTGBM_UNSUITED)
+        return unsuited or _first_set(params, _LIGHTGBM_UNSUITED)
 
     def fit_objection(self, params: Mapping[str, Any]) -> str | None:
         # Early stopping changes the predictions of fits with fewer rounds, too.
@@ -274,14 +275,14 @@ class _LightGBM(Booster):
         return super().fit_objection(params)
 
     def settings(self, model: Any) -> dict[str, Any]:
-        own = model.get_params()
-        return {name: None for name in LIGHTGBM_STOPPING if own.get(name) is not None}
+        values = model.get_params()
+        return {n: None for n in LIGHTGBM_STOPPING if values.get(n) is not None}
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
         from lightgbm.callback import EarlyStopException
 
         classes = _classes(model, y)
-        own = model.get_params()  # slow, so once per fit
+        settings = model.get_params()  # slow, so once per fit
         has_raw = hasattr(model, "decision_function")  # since LightGBM 4.7
         # Sum of the raw predictions, and their number of rounds.
         raw, n_seen = 0.0, 0
@@ -293,9 +294,9 @@ class _LightGBM(Booster):
             raw = raw + env.model.predict(watch.X, raw_score=True, **new)
             n_seen = n_rounds
             if classes is None:
-                predicted = _LINKS[own.get("objective")](raw)
+                predicted = _LINKS[settings.get("objective")](raw)
                 return {"predict": lambda: predicted}
-            scale = own.get("sigmoid", 1.0) if raw.ndim == 1 else 1.0
+            scale = settings.get("sigmoid", 1.0) if raw.ndim == 1 else 1.0
             proba = probabilities(scale * raw)
             return classifier_outputs(classes, proba, raw if has_raw else None)
 
@@ -321,46 +322,47 @@ class _XGBoost(Booster):
         is_forest = any(name.startswith("XGBRF") for name in kinds)
         return super().is_kind_of(model) and not is_forest
 
-    def _unsuited_setting(self, model: Any, own: dict[str, Any]) -> str | None:
+    def _unsuited_setting(self, model: Any, params: dict[str, Any]) -> str | None:
         # Later rounds of "dart" change the weights of earlier trees.
-        if own.get("booster") not in (None, "gbtree"):
-            return f"booster={own['booster']!r}"
-        kinds = [type(callback).__name__ for callback in own["callbacks"] or []]
+        if params.get("booster") not in (None, "gbtree"):
+            return f"booster={params['booster']!r}"
+        kinds = [type(callback).__name__ for callback in params["callbacks"] or []]
         if "EarlyStopping" in kinds:
             return "callbacks with EarlyStopping"
         # Boosters with "multi:softmax" predict no probabilities.
-        objective = own.get("objective")
+        objective = params.get("objective")
         return _unsuited_objective(objective, objective != "multi:softmax")
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
         import xgboost
 
-        classes, own = _classes(model, y), model.get_params()
+        classes, settings = _classes(model, y), model.get_params()
         matrix = xgboost.DMatrix(
             watch.X,
-            missing=own.get("missing", np.nan),
+            missing=settings.get("missing", np.nan),
             enable_categorical=True,
-            nthread=own.get("n_jobs"),
-            feature_types=own.get("feature_types"),
+            nthread=settings.get("n_jobs"),
+            feature_types=settings.get("feature_types"),
         )
 
         def outputs(booster: Any) -> Outputs:
             # XGBoost caches the predictions of a matrix, and adds new trees.
-            found = booster.predict(matrix)
+            output = booster.predict(matrix)
             if classes is None:
-                return {"predict": lambda: found}
-            proba = found if found.ndim == 2 else np.column_stack([1.0 - found, found])
-            return classifier_outputs(classes, proba)
+                return {"predict": lambda: output}
+            if output.ndim == 1:
+                output = np.column_stack([1.0 - output, output])
+            return classifier_outputs(classes, output)
 
         class Look(xgboost.callback.TrainingCallback):
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
                 return watch(epoch + 1, partial(outputs, model))
 
-        model.set_params(callbacks=[*(own["callbacks"] or []), Look()])
+        model.set_params(callbacks=[*(settings["callbacks"] or []), Look()])
         try:
             model.fit(X, y, **params)
         finally:
-            model.set_params(callbacks=own["callbacks"])
+            model.set_params(callbacks=settings["callbacks"])
 
 
 class _CatBoost(Booster):
@@ -374,23 +376,23 @@ class _CatBoost(Booster):
         *("init_model", "baseline"),
     )
 
-    def _unsuited_setting(self, model: Any, own: dict[str, Any]) -> str | None:
+    def _unsuited_setting(self, model: Any, params: dict[str, Any]) -> str | None:
         # Scores of several outputs are computed by CatBoost's own method, if at all.
         for name in ("loss_function", "objective"):
-            loss = str(own.get(name)).partition(":")[0]
+            loss = str(params.get(name)).partition(":")[0]
             several = loss.startswith("Multi") and not loss.startswith("MultiClass")
             if several or loss == "RMSEWithUncertainty":
-                return f"{name}={own[name]!r}, a loss of several outputs"
-        # Later rounds shrink earlier trees, or draw other noise in shorter fits.
+                return f"{name}={params[name]!r}, a loss of several outputs"
+        # Later rounds shrink earlier trees, or the noise differs in shorter fits.
         names = ("model_shrink_rate", "langevin", "posterior_sampling")
-        return _first_set(own, (*names, "diffusion_temperature"))
+        return _first_set(params, (*names, "diffusion_temperature"))
 
     def settings(self, model: Any) -> dict[str, Any]:
-        own = model.get_params()
+        params = model.get_params()
         return {
             names[0]: value
             for names, value in _CATBOOST_DEFAULTS.items()
-            if all(own.get(name) is None for name in names)
+            if all(params.get(name) is None for name in names)
         }
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
@@ -407,7 +409,7 @@ class _CatBoost(Booster):
     def _staged_outputs(self, model: Any, X: Any) -> Iterator[RoundOutputs]:
         from catboost import Pool
 
-        own = model.get_params()
+        params = model.get_params()
         # Staged predictions would start threads for each round, and predict all rounds.
         pool = Pool(
             X,
@@ -415,10 +417,10 @@ class _CatBoost(Booster):
             text_features=model.get_text_feature_indices(),
             embedding_features=model.get_embedding_feature_indices(),
         )
-        options = {"thread_count": own.get("thread_count") or -1}
+        options = {"thread_count": params.get("thread_count") or -1}
         kind = "Class"
         if not is_classifier(model):
-            loss = str(own.get("objective") or own.get("loss_function"))
+            loss = str(params.get("objective") or params.get("loss_function"))
             is_log = loss.partition(":")[0] in ("Poisson", "Tweedie")
             kind = "Exponent" if is_log else "RawFormulaVal"
 
@@ -432,8 +434,8 @@ class _CatBoost(Booster):
                 return {"predict": predict}
             proba = model.predict_proba(pool, **until)
             # Equal probabilities can differ by rounding.
-            found = classifier_outputs(np.asarray(model.classes_), proba)
-            return {**found, "predict": predict}
+            methods = classifier_outputs(np.asarray(model.classes_), proba)
+            return {**methods, "predict": predict}
 
         for n_rounds in range(1, model.tree_count_ + 1):
             yield partial(outputs, n_rounds)

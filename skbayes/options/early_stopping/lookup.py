@@ -28,10 +28,9 @@ from skbayes.trial.learning_curves import Guide
 class RoundLimits:
     """Maximum number of rounds, and the metric by which a fit stops before it.
 
-    `metrics` are the names in scikit-learn of the only metric, if it has one, for
-    regressors and for classifiers. The `cap` applies to configurations for which the
-    search space has no numbers of rounds: `spaces` is the notation with these numbers,
-    and `names` are their parameters.
+    If there is only one metric, `metrics` are its names in scikit-learn for regressors
+    and for classifiers. `spaces` is the search space with the parameters `names`, which
+    are numbers of rounds. The `cap` applies to configurations for which it has none.
     """
 
     cap: int
@@ -56,7 +55,8 @@ def _limit_in(
 ) -> int | None:
     """Return the largest value of `name` for a configuration; 0 if there is none.
 
-    The configuration lacks the `removed` parameters. None if it is not in the notation.
+    The configuration lacks the `removed` parameters. The result is None if it is not in
+    the notation.
     """
     if isinstance(notation, list | tuple):
         of_dicts = (_limit_in(part, params, name, removed) for part in notation)
@@ -123,21 +123,20 @@ def final_model(estimator: Any) -> tuple[Any, str]:
 def round_settings(
     estimator: Any, params: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """Return the parameter for the number of rounds, and other settings of its fits.
+    """Return the parameter for the number of rounds, and required settings of the fits.
 
-    The estimator has the parameters `params` in addition to its own. Settings that it
-    has anyway are left out.
+    Settings that the estimator already has, with `params`, are left out.
     """
     if params:
         estimator = configured(estimator, params)
     model, path = final_model(estimator)
     kind = booster_of(model)
     assert kind is not None
-    own = model.get_params(deep=False)
+    current = model.get_params(deep=False)
     settings = {
         full_name(path, name): value
         for name, value in kind.settings(model).items()
-        if name not in own or own[name] is not value
+        if name not in current or current[name] is not value
     }
     return full_name(path, kind.parameter(model)), settings
 
@@ -166,9 +165,9 @@ def take_rounds_out(
     _check_models(rounds, models, bool(names))
     prefix = full_name(path, "")
     # With metadata routing, the names have no prefix.
-    given = {name.removeprefix(prefix): value for name, value in fit_params.items()}
+    arguments = {name.removeprefix(prefix): value for name, value in fit_params.items()}
     for model, kind in kinds:
-        if (name := kind.fit_objection(given)) is not None:
+        if (name := kind.fit_objection(arguments)) is not None:
             raise ValueError(
                 f"fit: {full_name(path, name)} cannot be combined with "
                 "early_stopping, because "

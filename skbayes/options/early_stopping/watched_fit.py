@@ -21,10 +21,10 @@ from skbayes.trial.outputs import RoundOutputs, StagedClassifier, StagedRegresso
 class WatchedFit:
     """Fit of a fold that is scored after each round of the `grid`, up to the `cap`.
 
-    The grid of the trial ends at `max_rounds`, the cap or more. The fit stops if the
-    guiding metric does not improve, unless its name is not known yet. The `curves` are
-    scores of the test rows by metric; there are none if the estimator has no rounds.
-    `seconds` is the time of predictions and scores.
+    The grid of the trial ends at `max_rounds`, which is at least the cap. The fit stops
+    if the guiding metric does not improve, unless its name is not known yet. The
+    `curves` are scores of the test rows by metric, and empty if the estimator has no
+    rounds. `seconds` is the time of predictions and scores.
     """
 
     def __init__(

@@ -80,9 +80,9 @@ class Predictions(Aspect):
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Keep the predictions of a trial that can be a member of an ensemble."""
-        found = [fold.kept.get("response") for fold in trial.folds]
-        parts = [part for part in found if part is not None]
+        responses = [fold.kept.get("response") for fold in trial.folds]
+        parts = [part for part in responses if part is not None]
         is_usable = trial.state == TrialState.COMPLETE and trial.feasible
-        if is_usable and len(parts) == len(found) and math.isfinite(trial.score):
+        if is_usable and len(parts) == len(responses) and math.isfinite(trial.score):
             self.kept.add(trial, parts)
         return trial

@@ -112,7 +112,7 @@ class FoldScorer:
         return float(score[self.metric] if isinstance(score, Mapping) else score)
 
     def fast(self, fold: int, values: Array) -> float:
-        """Return the score, by a fast formula of usual metrics; NaN is the worst."""
+        """Return the score, by a fast formula for common metrics; NaN is the worst."""
         codes = self._sets[fold][2]
         if self._formula is None or codes is None:
             score = self(fold, values)
@@ -148,8 +148,8 @@ def select(
 ) -> Members:
     """Select members greedily and with replacement, beginning with the first candidate.
 
-    Members are added also if the score decreases. Of the ensembles of all sizes, the
-    smallest one with the greatest score is returned.
+    Members are added even if the score decreases. The result is the smallest ensemble
+    with the greatest score.
     """
     path = [[candidates[0]]]
     while len(path) < n_members:

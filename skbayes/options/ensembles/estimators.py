@@ -81,8 +81,8 @@ class _WeightedEnsemble(MetaEstimatorMixin, BaseEstimator):
         weights = np.ones(n) if self.weights is None else np.asarray(self.weights)
         if not n or weights.shape != (n,) or weights.min() < 0.0 or not weights.any():
             raise ValueError(
-                "estimators must not be empty, and weights must have a number of at "
-                f"least 0 for each of {n} estimators, not all 0, got {self.weights!r}."
+                "estimators must not be empty, and weights must be None or a number "
+                f">= 0 for each of {n} estimators, not all 0, got {self.weights!r}."
             )
         X, y = indexable(X, y)
         groups = params.pop("groups", None)

@@ -39,13 +39,13 @@ from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import warn_or_log
 
-# Maximum size, and time for predictions, of all members, as multiples of those of the
-# best configuration alone.
+# Maximum size of all members, and maximum time for their predictions, as multiples of
+# the values of the best configuration alone.
 MAX_SIZE, MAX_TIME = 10.0, 5.0
 
-# Ensembles of at most so many bytes, and of so many seconds for the predictions of a
-# test set, satisfy the limits. Ten times the size of a linear model would forbid all
-# other members. Shorter times of single members count as LEAST_SECONDS.
+# Size in bytes, and seconds for the predictions of a test set, that are always allowed:
+# ten times the size of a linear model would exclude all other members. Shorter times of
+# single members count as LEAST_SECONDS.
 LEAST_SIZE, LEAST_TIME, LEAST_SECONDS = 1e6, 0.1, 0.005
 
 # Measures that add up over the members of an ensemble.
@@ -57,17 +57,17 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
 
     Fits on a part of a square matrix cannot predict from all of its columns.
     """
-    options, given = plan.refit.options, f"refit={plan.settings['refit']!r}"
+    options, refit = plan.refit.options, f"refit={plan.settings['refit']!r}"
     for model in models:
-        check_averaging(model, plan.y, given)
+        check_averaging(model, plan.y, refit)
         if get_tags(model).input_tags.pairwise:
             raise ValueError(
-                f"{given} averages fits of the splits, which cannot predict from the "
+                f"{refit} averages fits of the splits, which cannot predict from the "
                 f"square matrix of {type(model).__name__}. Use refit=True."
             )
     if len(set(map(is_classifier, models))) > 1:
         raise ValueError(
-            f"{given} is not possible if search_spaces contains classifiers and "
+            f"{refit} is not possible if search_spaces contains classifiers and "
             "regressors. Use refit=True."
         )
     n = options.get("max_members", MAX_MEMBERS)
@@ -77,7 +77,7 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
         )
     if plan.scores_rounds:
         raise ValueError(
-            f"{given} and early_stopping cannot be combined: the fits of the splits "
+            f"{refit} and early_stopping cannot be combined: the fits of the splits "
             "have more rounds than their scores. Use early_stopping=None and search "
             "the number of rounds, or use refit=True."
         )
@@ -85,7 +85,7 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
     for name, measure in plan.constraints.measures.items() if plan.constraints else ():
         if measure not in sums:
             raise ValueError(
-                f"{given} and constraints[{name!r}] cannot be combined: it is measured "
+                f"{refit} and constraints[{name!r}] cannot be combined: it is measured "
                 "on one fitted estimator, and is unknown for an ensemble. Use "
                 "refit=True."
             )
@@ -94,7 +94,7 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
         counts[train] += 1
     if counts.min() != counts.max() or counts.min() <= len(plan.splits) / 2:
         raise ValueError(
-            f"{given} averages fits of the splits. Each row must be in most training "
+            f"{refit} averages fits of the splits. Each row must be in most training "
             "sets, and in equally many, such as with cv=5. Use refit=True."
         )
 
@@ -122,17 +122,17 @@ class Candidates:
     @cached_property
     def outcome_scorers(self) -> dict[str, FoldScorer]:
         """Scorers of the outcomes with bounds that are scores, by name."""
-        bounds, found = self.plan.constraints, {}
+        bounds, scorers = self.plan.constraints, {}
         if bounds is None:
             return {}
         for name, key in bounds.metrics.items():
-            found[name] = self._scorer_of(None if key == "score" else key)
+            scorers[name] = self._scorer_of(None if key == "score" else key)
         for name in bounds.scorers:
             scorer = bounds.scorer(self.plan.model, True)
-            found[name] = FoldScorer(
+            scorers[name] = FoldScorer(
                 self.plan, self.method, scorer, name, bounds.params
             )
-        return found
+        return scorers
 
     def _scorer_of(self, metric: str | None) -> FoldScorer:
         plan, params = self.plan, self.plan.job.score_params
@@ -167,22 +167,22 @@ class Candidates:
         return sum(self.trials[k].outcomes[name] for k in members)
 
     def obstacle(self, number: int) -> str:
-        """Return why a trial cannot be averaged; empty if it can be."""
+        """Return why a trial cannot be a member; empty if it can."""
         trial, parts = self.trials[number], self.responses[number]
         if any(part.method != self.method for part in parts):
-            return "its predictions have another form than those of the best trial"
+            return "its predictions and those of the best trial differ in form"
         if not all(part.is_implied for part in parts):
             return f"its predict does not follow from its {self.method}"
         names = self.plan.constraints.names if self.plan.constraints else ()
         key = self.metric or "score"
         try:
-            found = [*self.scores([number])]
-            found += [self.outcome(name, [number]) for name in names]
+            computed = [*self.scores([number])]
+            computed += [self.outcome(name, [number]) for name in names]
         except Exception as error:
             return f"its predictions cannot be scored ({error})"
         stored = [float(fold.test_scores[key]) for fold in trial.folds]
         stored += [trial.outcomes.get(name, math.nan) for name in names]
-        if not np.allclose(found, stored, rtol=1e-9, atol=1e-12, equal_nan=True):
+        if not np.allclose(computed, stored, rtol=1e-9, atol=1e-12, equal_nan=True):
             return "its predictions give other scores or outcomes than its fits"
         return ""
 
@@ -199,8 +199,9 @@ class Candidates:
     def is_allowed(self, members: Members) -> bool:
         """Return whether members satisfy the limits and the constraints.
 
-        Measured times vary. Their ratios to that of the best trial are rounded to
-        powers of two. Fits of a trial on the same split would be equal.
+        Measured times vary, so their ratios to the time of the best trial are rounded
+        to powers of two. A trial has one fit for each split, and cannot be a member
+        more often.
         """
         best, seconds = self.best.number, [self.seconds(k) for k in members]
         ratios = np.array(seconds) / self.seconds(best)
@@ -217,16 +218,16 @@ class Candidates:
 
 
 def select_ensemble(
-    plan: Plan, ranked: History, found: Mapping[str, Any]
+    plan: Plan, ranked: History, attributes: Mapping[str, Any]
 ) -> tuple[EnsembleResult, list[int]]:
     """Select an ensemble, or the best configuration alone; warn if none is possible.
 
     Return also the rows of the members in ``cv_results_``, grouped by configuration.
     """
-    best, metric = ranked[found["best_index_"]], None
-    if found["multimetric_"]:
+    best, metric = ranked[attributes["best_index_"]], None
+    if attributes["multimetric_"]:
         plain = plan.refit.plain
-        metric = plain if isinstance(plain, str) else found["target_metric_"]
+        metric = plain if isinstance(plain, str) else attributes["target_metric_"]
     scores = [
         fold.test_scores[metric or "score"] for fold in best.folds[: best.n_folds]
     ]
@@ -263,14 +264,14 @@ def select_ensemble(
 
 
 def is_better(gain: float, std: float) -> bool:
-    """Return whether an ensemble is worth its cost, by its gain and standard error."""
+    """Return whether the gain of an ensemble exceeds its standard error."""
     return gain > std
 
 
 def _candidates(
     plan: Plan, ranked: History, best: Trial, metric: str | None
 ) -> Candidates:
-    """Return the best trials of the fidelity of the best one, with predictions."""
+    """Return the best trials with predictions, of the same fidelity as the best one."""
     comparable = [
         trial
         for trial in ranked
@@ -279,7 +280,7 @@ def _candidates(
         and trial.feasible
         and trial.fidelity == best.fidelity
     ]
-    # The best one is the first also if others are equal.
+    # The best trial comes first, also if other trials are equally good.
     first = [best, *(t for t in History(comparable).best_first() if t is not best)]
     kept: KeptPredictions = plan.notes["predictions"]
     usable = [trial for trial in first[:N_KEPT] if trial.number in kept.responses]
@@ -294,7 +295,7 @@ def _candidates(
 
 
 def _obstacle_of_best(candidates: Candidates) -> str:
-    """Return why the best trial cannot be averaged with others; empty if it can be."""
+    """Return why the best trial cannot be a member; empty if it can."""
     best = candidates.best
     if best.n_folds < len(candidates.plan.splits):
         return "no time was left to compare the best trials on all folds"

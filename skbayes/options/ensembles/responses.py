@@ -46,9 +46,9 @@ def check_averaging(estimator: Any, y: Any, name: str) -> None:
 class Response:
     """Outputs (n_rows, n_columns) of a method of an estimator, with their costs.
 
-    There are columns for all classes, labels or targets. `predict` is implied if it
-    returns what `decide` does. `seconds` and `size` are the time of the method, and the
-    bytes of the estimator, NaN if it cannot be pickled.
+    There are columns for all classes, labels or targets. `is_implied` says whether
+    `predict` returns the output of `decide`. `seconds` is the time of the method, and
+    `size` the bytes of the estimator, NaN if it cannot be pickled.
     """
 
     method: str
@@ -74,8 +74,8 @@ def method_of(estimator: Any, target: Target) -> str:
 def outputs_of(estimator: Any, X: Any, target: Target) -> Array:
     """Return the outputs of a fitted estimator, with columns for all classes.
 
-    A class that is missing in its training set has probability 0, and the smallest
-    decision value of the row. Classes that are predicted become ones and zeros.
+    A class that is missing in the training set has probability 0, and the smallest
+    decision value of the row. Predicted classes become ones and zeros.
     """
     method = method_of(estimator, target)
     output, classes = getattr(estimator, method)(X), target.classes
@@ -88,24 +88,24 @@ def outputs_of(estimator: Any, X: Any, target: Target) -> Array:
         return values.reshape(len(values), -1)
     if method == "predict":
         return (values.reshape(-1, 1) == classes).astype(float)
-    own: Array = getattr(estimator, "classes_", classes)
+    fitted_classes: Array = getattr(estimator, "classes_", classes)
     if values.ndim == 1 and len(classes) > 2:
         # Decision values of two classes, of which the second is the positive one.
         values = np.column_stack([-values, values])
     values = values.reshape(len(values), -1)
-    if len(own) == len(classes):
+    if len(fitted_classes) == len(classes):
         return values
     is_proba = method == "predict_proba"
     missing = 0.0 if is_proba else values.min(axis=1, keepdims=True)
     aligned = np.full((len(values), len(classes)), missing, dtype=float)
-    aligned[:, np.searchsorted(classes, own)] = values
+    aligned[:, np.searchsorted(classes, fitted_classes)] = values
     return aligned
 
 
 def mean_outputs(
     outputs: Sequence[Array], weights: Any, method: str, target: Target
 ) -> Array:
-    """Return the weighted mean of outputs, of double precision unless it is of one."""
+    """Return the weighted mean of outputs; a single output is returned unchanged."""
     if len(outputs) == 1:
         return outputs[0]
     mean = np.average(np.asarray(outputs, dtype=float), axis=0, weights=weights)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PortableFit:
-    """Fitted estimator; None in another process if it cannot go there."""
+    """Fitted estimator; None in another process if it cannot be pickled."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -119,7 +119,7 @@ class KeptFits(Aspect):
         if callable(self.plan.refit.plain) or everything:
             return {}  # a callable may choose any trial
         if self._best is None and trial.state == TrialState.COMPLETE:
-            # The best trial of the stage before is not the best one any more.
+            # The best trial of the previous stage is no longer the best one.
             for number in [number for number in self.kept if number < trial.number]:
                 del self.kept[number]
         candidates = History([trial] if self._best is None else [self._best, trial])

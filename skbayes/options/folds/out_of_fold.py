@@ -22,13 +22,14 @@ from skbayes.trial.subsets import Sample
 
 
 def fits_of_trial(plan: Plan, trial: Trial) -> list[Any]:
-    """Fit a trial again on all splits, with the parameters of its score there."""
+    """Fit a trial again on all splits, with the parameters by which it was scored."""
     job, X, y = plan.job, plan.X, plan.y
     sample = Sample(trial.fidelity.train_fraction, trial.fidelity.subset)
     fitted = []
     for split in range(len(job.splits)):
-        own = trial.folds[split].extras.get("fitted_params", trial.fitted_params)
-        model = configured(plan.estimator, trial.params | own)
+        extras = trial.folds[split].extras
+        params = trial.params | extras.get("fitted_params", trial.fitted_params)
+        model = configured(plan.estimator, params)
         train, _ = job.split(split, sample)
         X_train, y_train = compat.safe_split(model, X, y, train)
         cut = compat.check_fit_params(X, job.fit_params, train)
@@ -47,12 +48,12 @@ def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
             # The trial was fitted in an earlier run, whose journal contains no
             # estimators, or with more rounds.
             fits = fits_of_trial(plan, trial)
-        found: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         if returns_estimators(asked):
-            found["fold_estimators_"] = fits
+            parts["fold_estimators_"] = fits
         if (method := oof_method(asked)) is not None:
-            found["oof_predictions_"] = out_of_fold(fits, plan.X, plan.splits, method)
-        return found
+            parts["oof_predictions_"] = out_of_fold(fits, plan.X, plan.splits, method)
+        return parts
 
     if not returns_all(asked):
         return results(ranked[best])

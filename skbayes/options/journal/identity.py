@@ -109,8 +109,8 @@ def search_metadata(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
         "scoring": _plain(params.get("scoring")),
         "target_metric": _plain(_target_metric(params)),
         "objectives": {
-            name: given if isinstance(given, str) else given[0]
-            for name, given in (params.get("objectives") or {}).items()
+            name: objective if isinstance(objective, str) else objective[0]
+            for name, objective in (params.get("objectives") or {}).items()
         },
         "settings": {n: value for n, value in metadata.items() if value is not None},
         "chooses_train_size": "train_sizes" in params,
@@ -127,7 +127,7 @@ def _plain(value: Any) -> Any:
 
 
 def _splits(cv: Any, splits: Sequence[tuple[Any, Any]]) -> Any:
-    """Return the splits if `cv` draws them again, else their number and options."""
+    """Return the splits if `cv` repeats them, else their number and options."""
     shuffles = hasattr(cv, "random_state") and getattr(cv, "shuffle", True)
     is_seeded = not shuffles or isinstance(cv.random_state, int | np.integer)
     if isinstance(cv, Iterator) or not is_seeded:
@@ -182,8 +182,8 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     params = estimator.get_params(deep=False)
     defaults: dict[str, Any] = {}
     if type(estimator).__module__.startswith("sklearn."):
-        known = inspect.signature(type(estimator)).parameters
-        defaults = {name: parameter.default for name, parameter in known.items()}
+        signature = inspect.signature(type(estimator)).parameters
+        defaults = {name: parameter.default for name, parameter in signature.items()}
     return {
         name: params[name]
         for name in params.keys() - NOT_OF_AN_ESTIMATOR
@@ -241,7 +241,7 @@ class Describer:
         return self._object(value)
 
     def _collection(self, value: Any) -> str:
-        """Describe a collection; those without an order, or with keys, are sorted."""
+        """Describe a collection; the items of sets and mappings are sorted."""
         if len(value) > MAX_ITEMS and isinstance(value, list | tuple):
             return data_text(value, self)
         name = ""
@@ -285,7 +285,7 @@ class Describer:
     def _function(self, function: Any) -> str:
         """Describe a function by its name."""
         name = _qualified(function)
-        # Functions with closures have the same name, whatever they contain.
+        # The name of a function does not depend on its closure.
         has_closure = "<locals>" in name and getattr(function, "__closure__", None)
         is_named = not has_closure and not name.endswith("<lambda>")
         return name if is_named else self.not_comparable(name)

@@ -29,8 +29,8 @@ from skbayes.trial.records import Fidelity, FoldResult, Trial
 
 Splits = list[tuple[Any, Any]]
 
-# Descriptions up to this length are shown in full. Longer ones are shown from this many
-# characters before to this many after the first difference.
+# Descriptions up to this length are shown in full. Of longer ones, this number of
+# characters is shown before and after the first difference.
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
 
 
@@ -123,7 +123,7 @@ def to_text(row: AnyRow) -> TextRow:
 
 
 def from_text(row: TextRow) -> AnyRow:
-    """Return the row of a kind and a content; an error if they do not fit."""
+    """Return the row of a kind and a content; an exception if they do not fit."""
     kind, content = row
     return _KINDS[kind](**json.loads(content))
 
@@ -154,8 +154,8 @@ class Content:
                 fits = row.number == len(content.proposals)
                 content.proposals.append(row)
             elif isinstance(row, ResultRow):
-                known = range(len(content.proposals))
-                fits = row.number in known and row.number not in content.results
+                proposed = range(len(content.proposals))
+                fits = row.number in proposed and row.number not in content.results
                 fits &= len(row.trial["folds"]) == len(first.splits)
                 content.results[row.number] = row
             if not fits or isinstance(row, SearchRow):
@@ -226,12 +226,12 @@ class Journal(NullJournal):
                 self._store.append(*rows)
             with guarded(self._store.path):
                 content = Content.of(rows)
-                found = content.search
-                given = {"pre_dispatch": n_points, "random_state": seed}
-                _check(self._store.path, found, given, identity)
+                recorded = content.search
+                passed = {"pre_dispatch": n_points, "random_state": seed}
+                _check(self._store.path, recorded, passed, identity)
                 self.splits = [
                     (unpack_split(train), unpack_split(test))
-                    for train, test in found.splits
+                    for train, test in recorded.splits
                 ]
                 for row in content.proposals:
                     params = from_record(space, row.params, row.row)
@@ -242,7 +242,7 @@ class Journal(NullJournal):
         except BaseException:
             self._store.close()
             raise
-        self.seed, self.n_points = found.seed, found.n_points
+        self.seed, self.n_points = recorded.seed, recorded.n_points
         self.stages = content.stages
 
     def record_stage(self, start: StageStart) -> None:
@@ -286,19 +286,19 @@ class Journal(NullJournal):
 
 def _check(
     path: str,
-    found: SearchRow,
-    given: Mapping[str, int | None],
+    recorded: SearchRow,
+    passed: Mapping[str, int | None],
     identity: Mapping[str, str],
 ) -> None:
     """Raise a ValueError that names the differences from the search of a journal."""
-    stored = {"pre_dispatch": found.n_points, "random_state": found.seed}
+    stored = {"pre_dispatch": recorded.n_points, "random_state": recorded.seed}
     differences = [
         f"{name}: {stored[name]} in the journal, {number} now"
-        for name, number in given.items()
+        for name, number in passed.items()
         if number is not None and number != stored[name]
     ]
-    for part in sorted(found.identity.keys() | identity.keys()):
-        old = found.identity.get(part, "nothing")
+    for part in sorted(recorded.identity.keys() | identity.keys()):
+        old = recorded.identity.get(part, "nothing")
         new = identity.get(part, "nothing")
         if old != new:
             old, new = _excerpts(old, new)

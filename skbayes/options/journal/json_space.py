@@ -59,7 +59,7 @@ def _short_text(value: Any) -> str:
 
 
 def from_record(space: Space, record: Record, row: EncodedRow) -> Params:
-    """Return the configuration of a record and row, or a ValueError if they differ."""
+    """Return the configuration of a record and its row; ValueError if they differ."""
     X = np.array([row], dtype=float)
     names = space.parameter_names
     numbers = {n: record[n] if is_number(record.get(n)) else math.nan for n in names}
@@ -67,8 +67,8 @@ def from_record(space: Space, record: Record, row: EncodedRow) -> Params:
     if X.shape[1] == space.n_columns and (space.active(X) == ~np.isnan(X)).all():
         params = space.canonicalize_row(numbers, X[0])
         space.encode([params])
-        known = params.keys() == record.keys()
-        if known and same(plain, {name: params[name] for name in plain}):
+        has_names = params.keys() == record.keys()
+        if has_names and same(plain, {name: params[name] for name in plain}):
             return params
     raise ValueError(f"not a record of this space: {record!r}")
 
@@ -76,7 +76,8 @@ def from_record(space: Space, record: Record, row: EncodedRow) -> Params:
 def adapt_record(space: Space, record: Record) -> Params:
     """Return a record in which texts are replaced by the objects of a space.
 
-    Texts of several objects, or of none, remain dicts, which are outside of a space.
+    A text that stands for no object or several remains a dict, which is outside of any
+    space.
     """
     return {name: _object_of(space, name, entry) for name, entry in record.items()}
 
@@ -113,7 +114,7 @@ def rows_of(indices: Any) -> np.ndarray:
 
 def pack_split(indices: Any) -> str:
     """Compress a split as text."""
-    # The differences of ascending indices are mostly equal, and compress well.
+    # Most differences of ascending indices are equal, so they compress well.
     steps = np.diff(rows_of(indices).astype("<i8"), prepend=0)
     return base64.b85encode(zlib.compress(steps.tobytes(), level=1)).decode()
 

@@ -24,7 +24,7 @@ def journal_of(
             "inside cross-validation, once for each outer fold, and a journal "
             "contains one search. Set journal=None."
         )
-    settings, given = plan.settings, plan.settings["pre_dispatch"]
+    settings, pre_dispatch = plan.settings, plan.settings["pre_dispatch"]
     # Values for these data depend on parameters that may change.
     values = search._values().items()
     unchosen = {n: v for n, v in values if isinstance(v, str) and v == "auto"}
@@ -43,7 +43,7 @@ def journal_of(
         ),
         seed=plan.seed if isinstance(settings["random_state"], Integral) else None,
         drawn_seed=plan.seed,
-        n_points=None if isinstance(given, str) else int(given),
+        n_points=None if isinstance(pre_dispatch, str) else int(pre_dispatch),
         default_n_points=n_points,
         splits=list(plan.splits),
         metadata=search_metadata(type(search), settings),

@@ -11,7 +11,7 @@ from skbayes.space import Space
 
 
 def source_of(path: str | os.PathLike[str], space: Space | None) -> Source:
-    """Return the trials of a journal; values that `space` does not have stay dicts."""
+    """Return the trials of a journal; values outside of `space` remain dicts."""
     content = Content.read(path)
     metadata = content.metadata
     objectives = metadata.get("objectives", {})

@@ -136,7 +136,7 @@ def _value(connection: sqlite3.Connection, pragma: str) -> Any:
 
 
 def _is_empty(connection: sqlite3.Connection, path: str) -> bool:
-    # SQLite counts no pages in a file of a few bytes either. It first undoes a write.
+    # SQLite also counts no pages in a file of a few bytes. It first undoes a write.
     return _value(connection, "page_count") == os.path.getsize(path) == 0
 
 
@@ -178,7 +178,7 @@ def _read(connection: sqlite3.Connection, path: str) -> list[TextRow]:
 
 
 def _resolved(path: str | os.PathLike[str]) -> str:
-    """Return the canonical path of a regular or missing file, the same by any name."""
+    """Return the canonical path of a regular or missing file."""
     name = os.fsdecode(path)
     try:
         real = os.path.realpath(name)

@@ -1,1 +1,1 @@
-"""First steps of pipelines, which trials with equal settings share."""
+"""First steps of pipelines, shared by the trials with equal settings of these steps."""

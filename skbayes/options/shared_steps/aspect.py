@@ -31,16 +31,17 @@ from skbayes.trial.shared_store import PrefixStore
 if TYPE_CHECKING:
     from skbayes.trial.plan import Plan
 
-# Seconds of a fit below which loading its output may take longer.
+# Minimum seconds of a fit whose output is stored; loading it may take longer otherwise.
 LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True)
 class _Results:
-    """Results of the first steps of a pipeline for a fold, and the times of these.
+    """Results of the first steps of a pipeline for a fold, and times of the steps.
 
-    `output` is that of the training rows, and `test_output` that of the test rows, in
-    the content of a file. A fit whose fitted steps are used has these instead.
+    `output` are the transformed training rows, and `test_output` the transformed test
+    rows, as the content of a file. If the fitted steps themselves are needed, `fitted`
+    contains them instead.
     """
 
     output: Any = None
@@ -52,11 +53,11 @@ class _Results:
 
 
 class SharedFit:
-    """Memory of a pipeline during one fit, whose first steps are shared.
+    """Memory of a pipeline during one fit, which shares the first steps.
 
     If the fit `is_lazy`, its steps are only used to transform the test rows. Results
-    are not stored if a step has drawn random numbers. The transformed test rows took
-    `test_seconds` of the fit.
+    are not stored if a step has drawn random numbers. `test_seconds` is the time of the
+    fit for transforming the test rows.
     """
 
     # scikit-learn does not clone the steps for a memory without a location.
@@ -162,7 +163,7 @@ class SharedFit:
         return file.getvalue()
 
     def _replace_transforms(self) -> None:
-        """Let the last of the steps return the stored test rows, and others nothing."""
+        """Make the last shared step return the stored test rows, and others nothing."""
         *others, last = self._fitted
         for step in others:
             step.transform = _same
@@ -199,7 +200,7 @@ class _FoldSteps(FoldAspect):
 
     def __init__(self, store: PrefixStore, n_values: Mapping[str, float]) -> None:
         self.store, self.n_values = store, n_values
-        # Settings of which this process stored no step, such as those of fast steps.
+        # Settings for which this process stored no step, for example fast steps.
         self._unshared: set[str] = set()
 
     def around(self, call: FoldCall) -> AbstractContextManager[Any]:
@@ -211,15 +212,15 @@ class _FoldSteps(FoldAspect):
         self, call: FoldCall, data: tuple, fit: Callable, *rows: Any, **params: Any
     ) -> Any:
         """Fit the pipeline with another memory."""
-        # Another aspect can have changed what is fitted. In parallel steps, random
-        # numbers are drawn in other processes.
+        # Another aspect may have replaced the pipeline. Parallel steps draw random
+        # numbers in other processes.
         is_changed = any(map(operator.is_not, _data_of(call), data))
         if is_changed or joblib.effective_n_jobs(None) != 1:
             return fit(*rows, **params)
         n_values = {n: self.n_values.get(n, math.inf) for n in call.fold.params}
-        few = [name for name, n in n_values.items() if n < math.inf]
+        finite = [name for name, n in n_values.items() if n < math.inf]
         try:
-            settings = settings_of(call.fold.params, few)
+            settings = settings_of(call.fold.params, finite)
             key = str(joblib.hash((call.fold.sample, settings)))
             is_unshared = key in self._unshared
             steps = [] if is_unshared else leading_steps(call.estimator, n_values)
@@ -266,7 +267,7 @@ class SharedSteps(Aspect):
 
     @classmethod
     def is_on(cls, plan: Plan) -> bool:
-        """Return whether there is a store, and no callbacks, which observe all fits."""
+        """Return whether there is a store, and no callbacks, which need all fits."""
         has_store = plan.notes.get(cls.name) is not None
         return has_store and not plan.is_observed
 

@@ -20,7 +20,7 @@ MAX_SETTINGS = 32
 # Parameters of a pipeline that change how its steps are fitted.
 STRUCTURE = ("memory", "transform_input")
 
-# Packages whose types are known code, and known functions of NumPy: those that restore
+# Packages whose types are allowed, and allowed functions of NumPy: those that restore
 # arrays, and the pooling of FeatureAgglomeration.
 TYPES_OF = ("builtins", "functools", "numpy", "scipy")
 OF_NUMPY = ("_frombuffer", "_reconstruct", "scalar", "mean")
@@ -28,9 +28,9 @@ OF_NUMPY = ("_frombuffer", "_reconstruct", "scalar", "mean")
 
 @dataclass(frozen=True)
 class Step:
-    """Step of a pipeline, whose result depends on the searched `names`.
+    """Step of a pipeline, and the searched parameters that determine its result.
 
-    These include the parameters of earlier steps.
+    `names` also includes the parameters of earlier steps.
     """
 
     transformer: Any
@@ -40,8 +40,8 @@ class Step:
 def leading_steps(estimator: Pipeline, n_values: Mapping[str, float]) -> list[Step]:
     """Return the first steps of a pipeline that can be shared.
 
-    There are none if a part has ``copy=False`` or ``copy_X=False``. It would write into
-    its input, and the training rows would be scored with other values.
+    There are none if a part has ``copy=False`` or ``copy_X=False``, because it would
+    change its input, and the training rows would be scored with other values.
     """
     params = estimator.get_params(deep=True)
     writes = any(
@@ -66,7 +66,7 @@ def leading_steps(estimator: Pipeline, n_values: Mapping[str, float]) -> list[St
 
 
 def _is_repeatable(transformer: Any) -> bool:
-    """Return whether a step draws no random numbers that cannot be observed.
+    """Return whether all random numbers that a step draws can be observed.
 
     The state of NumPy's generator is observed in the process of the fit.
     """

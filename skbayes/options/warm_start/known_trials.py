@@ -38,9 +38,9 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     Returns
     -------
     known : list of (params, score, noise)
-        Configurations of `space` among the earlier ones, in their order and with plain
-        Python values, and their mean scores. `noise` is the additional variance of the
-        score of a trial that was not scored on all folds, otherwise None.
+        Configurations of the earlier search that are in `space`, in their order and
+        with plain Python values, and their mean scores. `noise` is the additional
+        variance of the score of a trial that was not scored on all folds, or None.
 
     Raises
     ------
@@ -55,12 +55,11 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     Warns
     -----
     UserWarning
-        If some configurations are omitted. These are configurations outside of the
-        space: they lack one of its hyper-parameters, have an additional one, or have a
-        value that it does not contain. Trials without a finite score, and failed or
-        pruned trials of a study, are also omitted. The same holds for candidates that a
-        successive halving scored with fewer resources than its last candidates, and for
-        those fitted on a smaller share of the training sets than others.
+        If some configurations are omitted: those outside of the space, those without a
+        finite score, failed or pruned trials of a study, and trials with fewer
+        resources or a smaller share of the training sets than others. A configuration
+        is outside of the space if it lacks a hyper-parameter, or if the space lacks one
+        of its hyper-parameters or values.
 
     Notes
     -----
@@ -85,8 +84,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     [{'C': 1.0}, {'C': 10.0}, {'C': 100.0}]
     """
     with naming("source"):
-        known = known_trials(source, space, metric)
-    return [(k.params, k.score, k.noise) for k in known if not math.isnan(k.score)]
+        trials = known_trials(source, space, metric)
+    return [(k.params, k.score, k.noise) for k in trials if not math.isnan(k.score)]
 
 
 def known_trials(source: Any, space: Space, metric: str = "score") -> list[KnownTrial]:
@@ -101,7 +100,7 @@ def known_trials(source: Any, space: Space, metric: str = "score") -> list[Known
 
 def known_of(source: Source, space: Space, metric: str) -> list[KnownTrial]:
     """Return the trials of a source in a space that have a comparable score."""
-    known: list[KnownTrial] = []
+    trials: list[KnownTrial] = []
     n_outside, n_rows = 0, len(source.trials)
     whole = max(map(_amount, source.trials), default=(1.0, 0))
     for trial in source.trials:
@@ -118,8 +117,8 @@ def known_of(source: Source, space: Space, metric: str) -> list[KnownTrial]:
         except ValueError:
             n_outside += scored
             continue
-        known.append(KnownTrial(params, float(score), noise, cost, trial))
-    n_ignored = n_rows - len(known)
+        trials.append(KnownTrial(params, float(score), noise, cost, trial))
+    n_ignored = n_rows - len(trials)
     counts = {
         "outside search_spaces": n_outside,
         "without a comparable score": n_ignored - n_outside,
@@ -130,11 +129,11 @@ def known_of(source: Source, space: Space, metric: str) -> list[KnownTrial]:
             f"warm_start_from: {n_ignored} of {n_rows} known configurations are "
             f"ignored ({reasons})."
         )
-    return known
+    return trials
 
 
 def _score_of(trial: Trial, metric: str, guide: str) -> tuple[float, float | None]:
-    """Return the mean and the noise of a metric; `Trial.score` is that of `guide`."""
+    """Return mean and noise of a metric; `Trial.score` is the mean of `guide`."""
     scores, complete = trial.scores, trial.state == TrialState.COMPLETE
     if complete and scores and metric not in scores:
         remedy = "Use a single metric as `scoring`, as in the earlier search."
@@ -151,46 +150,46 @@ def _score_of(trial: Trial, metric: str, guide: str) -> tuple[float, float | Non
 
 
 def _amount(trial: Trial) -> tuple[float, int]:
-    """Return the amount of data of a trial, by which scores are comparable."""
+    """Return the amount of data of a trial; scores of equal amounts are comparable."""
     return trial.fidelity.train_fraction, trial.n_folds
 
 
 def known_slacks(plan: Plan) -> list[list[float] | None]:
-    """Return the slacks of the constraints for each known observation, None if unknown.
+    """Return the slacks of the constraints for each earlier observation.
 
-    They are known if an earlier search measured outcomes with constraints.
+    They are None if the earlier search did not measure outcomes with constraints.
     """
     bounds = plan.constraints
     return [
-        bounds.of_trial(known.trial)
-        if bounds is not None and known.trial.outcomes
+        bounds.of_trial(observation.trial)
+        if bounds is not None and observation.trial.outcomes
         else None
-        for known in plan.known
+        for observation in plan.known
     ]
 
 
 def promising(plan: Plan, slacks: Sequence[list[float] | None] = ()) -> list[tuple]:
-    """Return the known observations that did not fail and are allowed.
+    """Return the earlier observations that did not fail and are allowed.
 
     If some of them satisfy the constraints, only those are returned.
     """
     allowed = [
-        (known, own and all(slack <= 0.0 for slack in own))
-        for known, own in zip_longest(plan.known, slacks)
-        if not np.all(np.isnan(known.score)) and plan.space.allows(known.params)
+        (trial, values and all(slack <= 0.0 for slack in values))
+        for trial, values in zip_longest(plan.known, slacks)
+        if not np.all(np.isnan(trial.score)) and plan.space.allows(trial.params)
     ]
-    satisfying = [observation for observation, is_kept in allowed if is_kept]
-    return satisfying or [observation for observation, _ in allowed]
+    satisfying = [trial for trial, is_kept in allowed if is_kept]
+    return satisfying or [trial for trial, _ in allowed]
 
 
 def teach(optimizer: Any, plan: Plan) -> None:
     """Pass the observations of earlier searches to an optimizer."""
     slacks = known_slacks(plan)
-    for known, own in zip(plan.known, slacks, strict=True):
-        optimizer.learn(*known[:4], constraints=own)
+    for observation, values in zip(plan.known, slacks, strict=True):
+        optimizer.learn(*observation[:4], constraints=values)
     # The best known configuration is tried again, so the result is not worse.
     for params in plan.objective.best_known(promising(plan, slacks)):
         optimizer.enqueue(params)
-    for known in plan.known:
-        if np.all(np.isfinite(known.score)):  # a cost may be unknown
-            optimizer.exclude(known.params)
+    for observation in plan.known:
+        if np.all(np.isfinite(observation.score)):  # a cost may be unknown
+            optimizer.exclude(observation.params)
