@@ -92,7 +92,7 @@ def _runs(arguments: argparse.Namespace) -> list[tuple[LookupTable, str, list[Ru
     quick, folder = arguments.quick, arguments.out / "runs"
     methods = _labeled(_split(arguments.methods))
     tables = [_load_table(name) for name in _split(arguments.tables)]
-    found = []
+    groups = []
     for table in _with_objectives(tables, arguments.objectives):
         runs = benchmark(
             methods,
@@ -103,8 +103,10 @@ def _runs(arguments: argparse.Namespace) -> list[tuple[LookupTable, str, list[Ru
             folder=folder,
         )
         for method in methods:
-            found.append((table, method, [run for run in runs if run.method == method]))
-    return found
+            groups.append(
+                (table, method, [run for run in runs if run.method == method])
+            )
+    return groups
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
@@ -119,12 +121,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command, with the arguments of the command line if `argv` is None."""
     parser = _parser()
     try:
-        found = _runs(parser.parse_args(argv))
+        groups = _runs(parser.parse_args(argv))
     except ValueError as error:
         parser.error(str(error))
     # One block for tables with one objective, and one for those with several.
     blocks: dict[bool, list[list[str]]] = {}
-    for table, method, runs in found:
+    for table, method, runs in groups:
         summary = summarize(runs, table)
         heads = ["table", "method", *summary]
         lines = blocks.setdefault(table.n_objectives > 1, [heads])
@@ -135,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         ]
         lines.append([table.name, method, *cells])
     print("\n\n".join(map(_aligned, blocks.values())))
-    if not all(run.finished for _, _, runs in found for run in runs):
+    if not all(run.finished for _, _, runs in groups for run in runs):
         print("\n* runs that ended at their cap count as if the target was found there")
 
 

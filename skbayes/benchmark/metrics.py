@@ -17,8 +17,8 @@ Several objectives, where the front consists of all rows that are not dominated:
 - fta: number of rows until all rows of the front are found.
 - fbp: number of rows of the front found after `front_budget` rows.
 
-A run that ended at its cap before is censored: its number of rows is the cap. The means
-of ftb, ftc, fto and fta are then lower bounds.
+If a run ends at its cap before its target is found, it is censored: its number of rows
+is the cap. The means of ftb, ftc, fto and fta are then lower bounds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SLACK = 1e-9
 
 
 class MeasuredValue(NamedTuple):
-    """Measure of one run; censored if the run ended at its cap before."""
+    """Measure of one run; censored if the run ended at its cap before its target."""
 
     value: float
     censored: bool
@@ -105,17 +105,17 @@ def measure(run: Run, table: LookupTable) -> dict[str, MeasuredValue]:
         several.
     """
     targets = _targets(table).items()
-    found = {name: _time_until(run.rows, *target) for name, target in targets}
+    measures = {name: _time_until(run.rows, *target) for name, target in targets}
     if table.n_objectives > 1:
         budget = min(table.front_budget, len(table))
         n_found = np.isin(run.rows[:budget], table.front).sum()
-        found["fbp"] = MeasuredValue(float(n_found), len(run.rows) < budget)
+        measures["fbp"] = MeasuredValue(float(n_found), len(run.rows) < budget)
     else:
         score = table.scores[:, 0]
         regret = score.max() - score[run.rows[:N_BUDGET]].max()
         short = len(run.rows) < min(N_BUDGET, len(table))
-        found["fb"] = MeasuredValue(float(regret), short)
-    return found
+        measures["fb"] = MeasuredValue(float(regret), short)
+    return measures
 
 
 def summarize(runs: Sequence[Run], table: LookupTable) -> dict[str, Summary]:

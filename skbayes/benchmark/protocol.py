@@ -1,10 +1,10 @@
 """Protocol of runs of methods on tables, and folder of finished runs.
 
 A run starts from 3 distinct random rows, which are the same for every method with the
-same seed. Then the method proposes one row at a time, and never a row that is already
-taken. With one objective, the run ends when the best row and at least 20 rows are
-taken. With several objectives, it ends when the whole front and at least `front_budget`
-rows are taken. A run with a cap ends at the cap at the latest.
+same seed. The method then proposes one free row at a time. With one objective, the run
+ends when the best row and at least 20 rows are taken. With several objectives, it ends
+when the whole front and at least `front_budget` rows are taken. A run with a cap ends
+at the cap at the latest.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Run:
         return self.finished or len(self.rows) >= longest
 
     def capped(self, cap: int | None) -> Run:
-        """Return this run with at most `cap` rows; if shortened, as not finished."""
+        """Return this run with at most `cap` rows; a shortened run is not finished."""
         if cap is None or len(self.rows) <= cap:
             return self
         return replace(self, rows=self.rows[:cap], finished=False)
@@ -97,7 +97,7 @@ class RunFolder:
         return self.path / f"{re.sub(r'[^A-Za-z0-9+_.-]+', '_', method)}.jsonl"
 
     def load(self, method: str) -> dict[tuple[Any, ...], Run]:
-        """Read the runs of a method by :attr:`Run.key`; of duplicates, the last one."""
+        """Read the runs of a method by :attr:`Run.key`; the last duplicate counts."""
         runs = {}
         path = self._file(method)
         for line in path.read_text("utf-8").splitlines() if path.exists() else []:
@@ -274,23 +274,23 @@ def benchmark(
     tables = list(tables)
     numbers = range(seeds) if isinstance(seeds, int) else seeds
     keeper = None if folder is None else RunFolder(folder)
-    known: dict[tuple[Any, ...], Run] = {}
+    by_key: dict[tuple[Any, ...], Run] = {}
     if keeper is not None:
         for label in named:
-            known |= keeper.load(label)
+            by_key |= keeper.load(label)
     jobs: dict[tuple[Any, ...], Any] = {}
     wanted = []
     for label, table, seed in product(named, tables, numbers):
         key = (table.name, table.digest, label, table.n_objectives, seed)
         wanted.append(key)
-        if key in known and known[key].answers(table, cap):
+        if key in by_key and by_key[key].answers(table, cap):
             continue
         options = {"cap": cap, "label": label}
         jobs[key] = delayed(_run_and_keep)(keeper, named[label], table, seed, **options)
     _check(named, tables, {(key[0], key[2]) for key in jobs})
     done = Parallel(n_jobs=n_jobs)(jobs.values())
-    known |= zip(jobs, done, strict=True)
-    return [known[key].capped(cap) for key in wanted]
+    by_key |= zip(jobs, done, strict=True)
+    return [by_key[key].capped(cap) for key in wanted]
 
 
 def _check(

@@ -39,9 +39,8 @@ class RowSpace(Space):
     ) -> None:
         super().__init__([dimensions])
         X = self.encode(params)
-        # The rows are not in the order of the file, because the order decides among
-        # equally good candidates, and the first of the best rows in the file is the
-        # target.
+        # The rows are not in the order of the file. The order decides among equally
+        # good candidates, and the target is the first of the best rows in the file.
         self._cells_of_rows = X[np.lexsort(X.T[::-1])]
         self._keys_of_rows = {row.tobytes() for row in self._cells_of_rows}
         self.n_configurations = len(self._cells_of_rows)

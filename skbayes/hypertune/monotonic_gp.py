@@ -27,8 +27,8 @@ observations in Gaussian process models of dynamic systems"):
 - cov(f_r, g_p) = -2 k' u_rp
 - cov(g_q, g_p) = 4 k'' u_pq u_qp - 2 k' / l_p^2 [columns of q and p are the same]
 
-Conditioning on the scores comes first, and is exact. Expectation propagation then only
-includes the derivatives.
+The process is first conditioned on the scores, which is exact. Expectation propagation
+then includes only the derivatives.
 
 Riihimaki & Vehtari (2010), "Gaussian processes with monotonicity information"; Joy,
 Rana, Gupta & Venkatesh (2019) for its use in hyper-parameter search.
@@ -58,8 +58,8 @@ from skbayes.surrogates.gp.kernels import (
 )
 from skbayes.utils.optional import warn_user
 
-# Derivatives nearer to 0, in standard deviations of the score over the width of the
-# space, may have either sign.
+# Derivatives within this distance of 0, in standard deviations of the score over the
+# width of the space, may have either sign.
 NU = 1e-6
 
 # Logarithm of the noise at the second starting point of the search for the mode.

@@ -137,16 +137,16 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
     """
     space = Space.from_notation(search_spaces)
     unordered = _unordered(space)
-    found: dict[str, set[int]] = {}
+    signs_by_name: dict[str, set[int]] = {}
     for params in space.covering_sample():
         # An alternative can replace the estimator of a step.
         candidate = configured(estimator, params)
         for name in params:
             if name not in unordered:
-                found.setdefault(name, set()).add(_sign(candidate, name))
+                signs_by_name.setdefault(name, set()).add(_sign(candidate, name))
     return {
         name: signs.pop()
-        for name, signs in sorted(found.items())
+        for name, signs in sorted(signs_by_name.items())
         if len(signs) == 1 and 0 not in signs
     }
 
@@ -247,9 +247,9 @@ class RoundRobinOptimizer:
 
     def propose(self, max_cost: float | None = None) -> Configuration:
         """Propose one configuration, with its encoding."""
-        whose = self.optimizers[self._n_asked % len(self.optimizers)]
-        configuration = whose.propose(max_cost)
-        self.last_expected_improvement = whose.last_expected_improvement
+        optimizer = self.optimizers[self._n_asked % len(self.optimizers)]
+        configuration = optimizer.propose(max_cost)
+        self.last_expected_improvement = optimizer.last_expected_improvement
         self._take_turn(configuration)
         return configuration
 
@@ -260,42 +260,42 @@ class RoundRobinOptimizer:
         self._take_turn(configuration)
 
     def _take_turn(self, configuration: Configuration) -> None:
-        whose = self._n_asked % len(self.optimizers)
-        self._pending.append((configuration, whose))
+        turn = self._n_asked % len(self.optimizers)
+        self._pending.append((configuration, turn))
         self._n_asked += 1
 
     def _places(self, params: Mapping[str, Any] | Configuration) -> list[int]:
-        """Return the places of a configuration, or else of all equal ones."""
+        """Return the places of this object, or of all equal configurations."""
         pending = [configuration for configuration, _ in self._pending]
-        found = [k for k, one in enumerate(pending) if one is params]
+        places = [k for k, one in enumerate(pending) if one is params]
         key = key_of(Configuration.of(self.space, params).row)
-        return found or [k for k, one in enumerate(pending) if key_of(one.row) == key]
+        return places or [k for k, one in enumerate(pending) if key_of(one.row) == key]
 
     def tell(
-        self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
+        self, params: Mapping[str, Any] | Configuration, score: Any, **options: Any
     ) -> None:
-        """Pass a score to the optimizer that proposed the configuration first."""
-        _, whose = self._pending.pop(self._places(params)[0])
-        self.optimizers[whose].tell(params, score, **more)
+        """Pass a score to the optimizer that proposed the configuration."""
+        _, turn = self._pending.pop(self._places(params)[0])
+        self.optimizers[turn].tell(params, score, **options)
 
     def forget(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Forget a configuration; of equal ones, the one that was proposed last."""
-        _, whose = self._pending.pop(self._places(params)[-1])
-        # The next proposal is in its place.
+        """Remove a pending configuration, the last one if several are equal."""
+        _, turn = self._pending.pop(self._places(params)[-1])
+        # The next proposal takes its turn.
         self._n_asked -= 1
-        self.optimizers[whose].forget(params)
+        self.optimizers[turn].forget(params)
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Return the expected cost of the configuration that was proposed last."""
-        whose = self._pending[-1][1] if self._pending else 0
-        return self.optimizers[whose].expected_cost(params)
+        turn = self._pending[-1][1] if self._pending else 0
+        return self.optimizers[turn].expected_cost(params)
 
 
 @dataclass(frozen=True)
 class SignPlan:
     """Signs for the search on all data, and the points at which they are assumed."""
 
-    optima: FloatArray  # (B, D), of the samples that have one
+    optima: FloatArray  # (B, D), one for each sample with a score
     center: FloatArray  # (D,)
     points: FloatArray  # (N, D), the sign points
     signs: FloatArray  # (N, D), +1, -1 or 0
@@ -304,8 +304,9 @@ class SignPlan:
 def center_of(space: Space, optima: FloatArray) -> FloatArray:
     """Return the center of configurations, on which outliers have little influence.
 
-    In an unordered column, it is the most frequent option, the first one of ties. In an
-    ordered column, it is the median of the active values, or 0.5 if there are none.
+    In an unordered column, it is the most frequent option, and the first one of equally
+    frequent options. In an ordered column, it is the median of the active values, or
+    0.5 without any.
     """
     center = np.where(space.categorical, 0.0, 0.5)
     for column, unordered in enumerate(space.categorical):
@@ -345,8 +346,8 @@ def _draw_points(
     # Signs hold in the branch of the center, so the points have its options.
     points[:, space.categorical] = center[space.categorical]
     end = np.where(by_column < 0, 1.0, 0.0)
-    room = np.abs(np.where(np.isnan(center), end, center) - end)
-    signed = (by_column != 0) & (room > LEAST_ROOM)
+    lengths = np.abs(np.where(np.isnan(center), end, center) - end)
+    signed = (by_column != 0) & (lengths > LEAST_ROOM)
     between = end + U * (center - end)
     points[:, signed] = between[:, signed]
     points[:, np.isnan(center)] = np.nan

@@ -48,13 +48,13 @@ from skbayes.trial.subsets import Sample
 from skbayes.utils.optional import warn_or_log, warn_user
 from skbayes.utils.random_streams import make_seeds
 
-# Trials on each small sample, and their maximum share of all trials.
+# Number of trials on each small sample, and maximum share of these of all trials.
 N_SMALL_ITER, SMALL_SHARE = 15, 0.75
 
-# Number of all trials by which the trials on small samples are chosen for n_iter=None.
+# n_iter=None means as many trials on small samples as with this n_iter.
 N_ITER = 100
 
-# Number of initial configurations on each small sample, and on all data after them.
+# Number of initial configurations on each small sample, and then on all data.
 N_INITIAL_POINTS = 3
 
 # Minimum number of rows per class in a small sample, up to half of the training set.
@@ -117,8 +117,9 @@ class HyperTuneSearchCV(BayesSearchCV):
     n_iter : int or None, default=100
         Maximum number of trials, including the trials on small samples.
 
-        With None, `timeout` or `stopper` ends the search. There are as many trials on
-        small samples as for 100, in at most a quarter of the `timeout`.
+        With None, `timeout` or `stopper` ends the search. The number of trials on small
+        samples is the same as for 100, and they take at most a quarter of the
+        `timeout`.
     timeout : float, str or None, default=None
         Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
         "1h30m". The expected time of the refit is reserved. It is the time of the best
@@ -574,8 +575,8 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _n_initial(self, plan: Plan) -> int:
         """Return the number of initial configurations, with small samples."""
-        given = self._n_spread(plan)
-        return N_INITIAL_POINTS if isinstance(given, str) else given
+        n_spread = self._n_spread(plan)
+        return N_INITIAL_POINTS if isinstance(n_spread, str) else n_spread
 
     def _n_small(self, plan: Plan) -> int:
         """Return the number of trials on each small sample; 0 if none are searched."""
@@ -600,8 +601,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         if self.complexity == "auto" and not signs:
             warn_user(
                 "complexity='auto' finds no sign for any parameter in search_spaces. "
-                "No small samples are searched, and the search is that of "
-                "BayesSearchCV. Set complexity to a dict of signs by name."
+                "No small samples are searched, and all trials are made on all data, "
+                "as by BayesSearchCV. Set complexity to a dict of signs by name."
             )
         n_small = self._n_small(plan) * self.n_subsets
         if n_small == 0:
@@ -706,7 +707,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     ) -> FloatArray | None:
         if plan.constraints is None:
             return None
-        # Trials on small samples are chosen only if there are no others.
+        # Trials on small samples are chosen only if no trial is on all data.
         whole = np.asarray(results["stage"]) > 0
         scores = results[f"mean_test_{plan.objective.name}"]
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]

@@ -58,8 +58,8 @@ def on_log_scale(Y: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArr
     """Replace costs by their logarithms.
 
     Halving a cost then has the same value for any cost, and differences of small costs
-    remain visible next to large ones. The order of the costs does not change, and
-    neither does the front.
+    remain visible next to large ones. The order of the costs and the front do not
+    change.
     """
     Y, noise = np.array(Y, dtype=np.float64), np.array(noise, dtype=np.float64)
     for j in np.flatnonzero(are_costs(Y)):
@@ -94,8 +94,8 @@ def choose_point(Y: FloatArray, choice: Any, names: list[str]) -> int:
 def reference_point(Y: FloatArray) -> FloatArray:
     """Compute the reference point of the hypervolume from the front.
 
-    The reference depends on the front and not on much worse points, because these have
-    no information about relevant tradeoffs.
+    The reference only depends on the front, because much worse points have no
+    information about relevant tradeoffs.
 
     Parameters
     ----------
@@ -169,10 +169,10 @@ def _volume(heights: FloatArray) -> float:
 
 
 def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the hypervolume after each trial, as a share of a box, and the reference.
+    """Return the hypervolume after each trial, and the reference point.
 
-    The box is between the reference and the best score of each objective. Costs are on
-    a logarithmic scale, as in the optimizer.
+    The unit is the box between the reference and the best score of each objective.
+    Costs are on a logarithmic scale, as in the optimizer.
     """
     finished = np.all(np.isfinite(Y), axis=1)
     scaled = Y.copy()
@@ -227,7 +227,7 @@ _Box = tuple[_Corner, _Corner]
 
 
 def _boxes(points: FloatArray, reference: FloatArray) -> list[_Box]:
-    """Return boxes as pairs of lower and upper corners; all points are above."""
+    """Return boxes as pairs of corners, for points that exceed the reference."""
     if len(reference) == 1:
         return [((float(np.max(points, initial=reference[0])),), (np.inf,))]
     if len(reference) == 2:

@@ -22,10 +22,10 @@ from skbayes.utils.ranking import is_nondominated
 
 
 class Objectives:
-    """Objectives of a search: "max" or "min" by name, or this and the quantity.
+    """Objectives of a search, by name: "max" or "min", or a tuple with the quantity.
 
     The quantity is the name of a scorer or a cost, a scorer, or a callable of the
-    fitted estimator. The `signs` (n_objectives,) are 1 for maximized ones, else -1.
+    fitted estimator. `signs` (n_objectives,) are 1 for "max" and -1 for "min".
     """
 
     separate_costs = False
@@ -54,29 +54,29 @@ class Objectives:
                 f"{self.names!r}, which are all costs."
             )
 
-    def _take(self, name: Any, given: Any) -> str:
+    def _take(self, name: Any, value: Any) -> str:
         if not isinstance(name, str):
             raise TypeError(f"objectives: names must be strings, got {name!r}.")
-        is_pair = isinstance(given, tuple | list) and len(given) == 2
-        direction, meant = given if is_pair else (given, name)
+        is_pair = isinstance(value, tuple | list) and len(value) == 2
+        direction, meant = value if is_pair else (value, name)
         if not isinstance(direction, str) or direction not in ("max", "min"):
             raise ValueError(
-                f"objectives[{name!r}] must be 'max', 'min', or a tuple of that and a "
-                f"scorer, a cost or a callable, got {given!r}."
+                f"objectives[{name!r}] must be 'max', 'min', or a tuple of one of them "
+                f"and a scorer, a cost or a callable, got {value!r}."
             )
-        found = parse_measurement(meant)
-        if found is None and isinstance(meant, str):
+        parsed = parse_measurement(meant)
+        if parsed is None and isinstance(meant, str):
             raise ValueError(
                 f"objectives[{name!r}]: {meant!r} is neither one of the costs "
                 f"{[*COSTS]} nor the name of a scorer; give a callable by "
                 f"{{{name!r}: ({direction!r}, callable)}}."
             )
-        if found is None:
+        if parsed is None:
             raise TypeError(
                 f"objectives[{name!r}]: {meant!r} must be a callable of the fitted "
                 "estimator, or a scorer: a callable of estimator, X and y."
             )
-        kind, measurement = found
+        kind, measurement = parsed
         if kind == "scorer" and isinstance(meant, str) and direction == "min":
             raise ValueError(
                 f"objectives[{name!r}]: greater values of the scorer {meant!r} "
@@ -120,12 +120,12 @@ class Objectives:
         means = [np.mean([scores[name] for scores in folds]) for name in self.names]
         return [float(y) for y in self.signs * means]
 
-    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
+    def best_known(self, observations: Sequence[tuple]) -> list[dict[str, Any]]:
         """Return the configurations on the front of (params, scores, noise) tuples."""
-        if not known:
+        if not observations:
             return []
-        front = is_nondominated(np.array([scores for _, scores, *_ in known]))
-        return [known[place][0] for place in np.flatnonzero(front).tolist()]
+        front = is_nondominated(np.array([scores for _, scores, *_ in observations]))
+        return [observations[place][0] for place in np.flatnonzero(front).tolist()]
 
     def of_results(
         self, results: Mapping[str, Any], trials: Sequence[Trial]

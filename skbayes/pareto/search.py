@@ -254,7 +254,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         as failed if its mean score is NaN, or if all of its fits fail. The search
         raises an exception only if every fit fails.
         A trial with a failed fit has no costs and is never on the front. An exception
-        of the callable of a cost is raised with "raise", and otherwise a warning.
+        of the callable of a cost is raised with "raise"; otherwise, it becomes a
+        warning.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes scores on the training sets.
 
@@ -348,8 +349,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     -----
     Measured times differ from run to run. With a time among the objectives, the same
     `random_state` therefore does not give the same trials. A journal contains the
-    times, so a search that is continued makes the same proposals as an uninterrupted
-    one.
+    times, so a continued search makes the same proposals as an uninterrupted one.
 
     For the surrogates and the hypervolume, the logarithm is used for costs, for all
     other minimized objectives that are never negative, and for scores that are never
@@ -471,7 +471,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         )
         self.objectives = objectives
 
-    # -- what is scored -----------------------------------------------------------
+    # -- scores -------------------------------------------------------------------
 
     @property
     def scoring(self) -> Any:

@@ -35,8 +35,8 @@ from skbayes.utils.optional import import_optional, log_once
 _RNG_LOCK = threading.Lock()
 _OUTPUT = threading.local()
 
-# Limits of scikit-learn's copy: iterations, of which liblinear-official has its own
-# limits, and nonzeros, because the indices have 32 bits.
+# Limits of scikit-learn's copy: iterations, which liblinear-official limits itself, and
+# nonzeros, because the indices have 32 bits.
 MAX_ITER, MAX_NONZEROS = 1000, np.iinfo(np.int32).max
 
 
@@ -108,7 +108,7 @@ class Problem(NamedTuple):
     """Samples and options of a classifier, which solves binary problems."""
 
     X: sparse.csr_matrix
-    rows: Rows | None  # None if each binary problem has its own
+    rows: Rows | None  # None if the rows differ between binary problems
     bias: float
     codes: npt.NDArray[Any]  # classes from 0, each of which occurs
     class_weight: npt.NDArray[np.float64]  # factors of C
@@ -132,9 +132,9 @@ class Problem(NamedTuple):
         rest = 1.0 if len(self.class_weight) > 2 else float(self.class_weight[0])
         factors = {-1: rest, 1: float(self.class_weight[code])}
         train = _train if is_installed() else _train_by_scikit_learn
-        found = train(self, X, np.where(positive, 1.0, -1.0), factors, seed)
-        found.weights[: X.shape[1]] *= ratios
-        return found
+        trained = train(self, X, np.where(positive, 1.0, -1.0), factors, seed)
+        trained.weights[: X.shape[1]] *= ratios
+        return trained
 
 
 def _log_count_ratios(
@@ -158,7 +158,7 @@ def presence(X: sparse.csr_matrix) -> npt.NDArray[np.int64]:
 
 
 def _train(
-    given: Problem,
+    task: Problem,
     X: sparse.csr_matrix,
     labels: npt.NDArray[np.float64],
     factors: dict[int, float],
@@ -167,20 +167,20 @@ def _train(
     """Separate the labels -1 and 1, or raise a ValueError if the library refuses."""
     structures = import_library("LiblinearClassifier")
     library = structures.liblinear
-    rows = given.rows or lay_out(X, given.bias)
+    rows = task.rows or lay_out(X, task.bias)
     problem = structures.problem.__new__(structures.problem)
-    problem.l, problem.n = X.shape[0], X.shape[1] + (given.bias >= 0)
+    problem.l, problem.n = X.shape[0], X.shape[1] + (task.bias >= 0)
     problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
     problem.x = ctypes.cast(
         rows[1].ctypes.data, ctypes.POINTER(ctypes.POINTER(structures.feature_node))
     )
-    problem.bias = given.bias
+    problem.bias = task.bias
     # The constructor is not called, because it enables printing for all threads.
     parameter = structures.parameter.__new__(structures.parameter)
     parameter.set_to_default_values()
-    parameter.solver_type = SOLVERS[given.kind].number
-    parameter.eps, parameter.C = given.tol, given.C
-    parameter.regularize_bias = int(given.regularize_bias)
+    parameter.solver_type = SOLVERS[task.kind].number
+    parameter.eps, parameter.C = task.tol, task.C
+    parameter.regularize_bias = int(task.regularize_bias)
     parameter.nr_weight = 2
     parameter.weight_label = (ctypes.c_int * 2)(*factors)
     parameter.weight = (ctypes.c_double * 2)(*factors.values())
@@ -232,14 +232,14 @@ def _collector() -> Any:
 
 
 def _train_by_scikit_learn(
-    given: Problem,
+    task: Problem,
     X: sparse.csr_matrix,
     labels: npt.NDArray[np.float64],
     factors: dict[int, float],
     seed: int | None,
 ) -> Trained:
     """Separate the labels -1 and 1; the classes warn if they do not converge."""
-    # Imported here, because importing them takes long.
+    # Imported here, because the import takes long.
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
 
@@ -247,11 +247,11 @@ def _train_by_scikit_learn(
         raise ValueError(
             f"scikit-learn's copy of LIBLINEAR does not support {X.nnz} nonzeros."
         )
-    penalty, loss, dual = given.kind
-    scaling = given.bias if given.bias > 0.0 else 1.0
+    penalty, loss, dual = task.kind
+    scaling = task.bias if task.bias > 0.0 else 1.0
     options: dict[str, Any] = {
-        **{"dual": dual, "C": given.C, "tol": given.tol, "class_weight": factors},
-        **{"fit_intercept": given.bias >= 0.0, "intercept_scaling": scaling},
+        **{"dual": dual, "C": task.C, "tol": task.tol, "class_weight": factors},
+        **{"fit_intercept": task.bias >= 0.0, "intercept_scaling": scaling},
         **{"max_iter": MAX_ITER, "random_state": seed or 0},
     }
     if loss != "logistic":

@@ -9,8 +9,9 @@ Symbols:
   prefix and its last token, which fits into one int64 at any length.
 - ``p``: position in the stream of tokens of the first token of an n-gram.
 
-To count n-grams, they are sorted once, each packed into an int64 together with its
-position: NumPy sorts plain numbers several times faster than it computes their order.
+Each n-gram and its position are packed into one int64, and these numbers are sorted
+once to count n-grams: NumPy sorts numbers several times faster than it computes their
+order.
 """
 
 from __future__ import annotations
@@ -99,11 +100,11 @@ class CountTable:
 
 def patterns(low: int, high: int, max_gap: int = 0) -> list[Pattern]:
     """Return the patterns by number of tokens, those without a gap first."""
-    found: list[Pattern] = []
+    ordered: list[Pattern] = []
     for n in range(low, high + 1):
         rests = combinations(range(1, n + max_gap), n - 1)
-        found += sorted(((0, *rest) for rest in rests), key=lambda p: (p[-1], p))
-    return found
+        ordered += sorted(((0, *rest) for rest in rests), key=lambda p: (p[-1], p))
+    return ordered
 
 
 def count_ngrams(
@@ -117,9 +118,9 @@ def count_ngrams(
     """Count the n-grams of one pattern, which are the relative positions of tokens.
 
     `prefix` (n_tokens,) is the number of the n-gram of ``pattern[:-1]`` that starts at
-    each position, or -1, and `prefix_grams` (n_prefixes, n - 1) are their tokens. The
-    `segments` within which n-grams are counted are by default the documents; n-grams
-    fill them if `whole`. Returns the counts and the next `prefix`.
+    each position, or -1, and `prefix_grams` (n_prefixes, n - 1) are their tokens.
+    N-grams are counted within `segments`, by default the documents; with `whole`, they
+    are whole segments. Returns the counts and the next `prefix`.
     """
     segments = stream.offsets if segments is None else segments
     numbers = np.full(len(stream.ids), -1, dtype=np.int32)
@@ -135,10 +136,10 @@ def count_ngrams(
             np.arange(last - first, dtype=np.int32),
             np.diff(stream.offsets[first : last + 1]),
         )
-        found, numbers[positions], counts = _count(
+        unique, numbers[positions], counts = _count(
             keys, positions, documents, begin, last - first
         )
-        blocks.append((found, counts, positions))
+        blocks.append((unique, counts, positions))
     keys, merged = _merge(blocks, numbers)
     width = max(len(stream.vocabulary), 1)
     # The number of an n-gram of one token is the token.
@@ -251,26 +252,26 @@ def _merge(
     return different, sparse.vstack(rows, format="csr")
 
 
-def match_ngrams(grams: Array, known: Array) -> Array:
-    """Return the row of `known` (k, n) that equals each row of `grams` (m, n), or -1.
+def match_ngrams(grams: Array, vocabulary: Array) -> Array:
+    """Return the row of `vocabulary` (k, n) for each row of `grams` (m, n), or -1.
 
     Both are in lexicographic order.
     """
-    if not len(grams) or not len(known):
+    if not len(grams) or not len(vocabulary):
         return np.full(len(grams), -1)
-    width = int(max(grams.max(), known.max())) + 1
-    ranks = np.zeros(len(known), dtype=np.int64)
-    found = np.zeros(len(grams), dtype=np.int64)
+    width = int(max(grams.max(), vocabulary.max())) + 1
+    ranks = np.zeros(len(vocabulary), dtype=np.int64)
+    places = np.zeros(len(grams), dtype=np.int64)
     for column in range(grams.shape[1]):
-        keys = ranks * width + known[:, column]
+        keys = ranks * width + vocabulary[:, column]
         new = np.append(True, keys[1:] != keys[:-1])
         prefixes = keys[new]
         ranks = np.cumsum(new) - 1
-        wanted = found * width + grams[:, column]
+        wanted = places * width + grams[:, column]
         place = np.minimum(np.searchsorted(prefixes, wanted), len(prefixes) - 1)
-        # N-grams that were not found before have wanted < 0, which equals no prefix.
-        found = np.where(prefixes[place] == wanted, place, -1)
-    return found
+        # N-grams that are already missing have wanted < 0, which equals no prefix.
+        places = np.where(prefixes[place] == wanted, place, -1)
+    return places
 
 
 # -- counts that fits share -----------------------------------------------------------
@@ -348,7 +349,7 @@ class Counts:
     def _count(self, kind: NgramSpec) -> dict[str, Array]:
         all_tokens = stream = self.stream(kind.spec)
         if self.tokens is not None:
-            stream = stream.known(self.tokens)
+            stream = stream.renumbered(self.tokens)
         prefix, prefix_grams = stream.ids, np.empty((0, 0), dtype=np.int32)
         if len(kind.pattern) > 1:
             before = self._counted(NgramSpec(kind.spec, kind.pattern[:-1]))

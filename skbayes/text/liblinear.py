@@ -265,15 +265,15 @@ class LiblinearClassifier(
         if X.shape[1] >= np.iinfo(np.int32).max:
             raise ValueError(f"LIBLINEAR does not support {X.shape[1]} features.")
         self.library_, self.solver_ = library_name(), SOLVERS[kind].name
-        found = self._solved(_sorted_rows(X), y, codes, kind)
-        if not all(trained.converged for trained in found):
+        results = self._solved(_sorted_rows(X), y, codes, kind)
+        if not all(trained.converged for trained in results):
             warn_user(
                 "LIBLINEAR reached its limit of iterations; a larger tol, a smaller C "
                 "or scaled features may help.",
                 ConvergenceWarning,
             )
-        weights = np.array([trained.weights for trained in found])
-        self.n_iter_ = max(trained.n_iter for trained in found)
+        weights = np.array([trained.weights for trained in results])
+        self.n_iter_ = max(trained.n_iter for trained in results)
         self.coef_ = np.ascontiguousarray(weights[:, : X.shape[1]])
         self.intercept_ = np.zeros(len(weights))
         if self.fit_intercept:

@@ -57,10 +57,10 @@ from skbayes.trial.plan import Plan
 # Steps of the default pipeline.
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
 
-# Number of documents from which one split and a first stage on a sample are used.
+# Minimum number of documents for a single split and a first stage on a sample.
 MANY_TEXTS = 10_000
 
-# Minimum size of this sample, and its minimum share of all documents.
+# Minimum size of the sample, and its minimum share of all documents.
 SAMPLE, SAMPLE_SHARE = 3_000, 0.05
 
 TEST_SHARE = 0.2
@@ -68,19 +68,20 @@ TEST_SHARE = 0.2
 # Size in bytes of the counts that a process keeps if there is no folder for them.
 IN_MEMORY = 1e9
 
-# With a timeout, number of rows of a table that take as long as a document.
+# With a timeout, a document counts as this number of rows of a table.
 ROWS_PER_TEXT = 5
 
-# Maximum number of trials on all documents after this stage.
+# Maximum number of trials on all documents after the stage on a sample.
 N_FULL = 4
 
 N_FOLDS, N_REPEATS = 5, 2
 
-# LIBLINEAR's default for the dual problem. Predictions equal those of the solution.
+# LIBLINEAR's default for the dual problem. Predictions equal those of the exact
+# solution.
 TOL = 0.1
 
-# With 0.01, LIBLINEAR's default for the primal problem, 10% to 25% of the predictions
-# differ from those of the solution if C is large.
+# With LIBLINEAR's default for the primal problem, 0.01, 10% to 25% of the predictions
+# differ from those of the exact solution if C is large.
 TOL_OF_PRIMAL = 1e-4
 
 
@@ -169,7 +170,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     n_iter : int, sequence of int or None, default=30
         Maximum number of trials in all stages together, or of each stage. With None,
         `timeout` or `stopper` ends the search; without a `timeout`, it has a single
-        stage. With a `timeout` and ``stages="auto"``, an int or None.
+        stage. A `timeout` with ``stages="auto"`` requires an int or None.
     timeout : float, str or None, default=None
         Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
         "1h30m". The expected time of the refit is reserved. It is the time of the best
@@ -190,7 +191,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         remains when it begins, proportional to its number of trials times the size of
         its training sets. Time that it does not use is available to later stages.
         Except for its first trial, a stage does not start a trial that is expected to
-        exceed its share. This rule is for given `stages` only.
+        exceed its share. With ``stages="auto"``, these rules do not apply.
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with the trials so far after every
         trial. The search ends when one of them returns True; running trials are
@@ -477,9 +478,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     Notes
     -----
-    The counts are stored in files. The memory contains only the data of one trial: its
-    matrix (12 bytes per entry) and the data structures of its classifier. Counting
-    needs about 300 MB in addition to the documents.
+    The counts are stored in files. Only the data of one trial are in memory: its matrix
+    (12 bytes per entry) and the data structures of its classifier. Counting needs about
+    300 MB in addition to the documents.
 
     References
     ----------
@@ -602,8 +603,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
         def __getattr__(self, name: str) -> Any:
             # Before the fit, methods such as `predict` exist if the estimator has them.
-            own = vars(self)
-            if own.get("estimator", self) is None and "best_estimator_" not in own:
+            fitted = "best_estimator_" in vars(self)
+            if vars(self).get("estimator", self) is None and not fitted:
                 if hasattr(type(self), name):
                     return getattr(self._plain(), name)
             return super().__getattr__(name)
@@ -648,8 +649,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: float) -> None:
         # Initial points of the predefined space are not tried without a warning.
-        own = parse_initial_points(self.initial_points)[0] or []
-        super()._warn_of_untried(points[: len(own)], space, n_iter)
+        n_points = len(parse_initial_points(self.initial_points)[0] or [])
+        super()._warn_of_untried(points[:n_points], space, n_iter)
 
     def _unfitted(self, plan: Plan, params: Mapping[str, Any]) -> Any:
         """Return a pipeline that solves the problems of the classes in parallel."""
@@ -661,12 +662,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _refitted(self, plan: Plan, model: Any) -> Any:
         """Return the final model, which does not start workers."""
-        own = getattr(_last_step(plan.estimator), "n_jobs", None)
+        n_jobs = getattr(_last_step(plan.estimator), "n_jobs", None)
         members = getattr(model, "estimators_", [model])
         unfitted = model.estimators if hasattr(model, "weights_") else []
         for member in [*members, *unfitted]:
             if isinstance(_last_step(member), LiblinearClassifier):
-                _last_step(member).set_params(n_jobs=own)
+                _last_step(member).set_params(n_jobs=n_jobs)
         return model
 
     # -- before the search --------------------------------------------------------
@@ -731,17 +732,19 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _full_space(self, pipeline: Any, n_characters: int) -> Any:
         """Combine the predefined space with `search_spaces`."""
-        own = self.search_spaces
-        if isinstance(own, str):  # "auto"
-            own = own if self.space is None else None
+        spaces = self.search_spaces
+        if isinstance(spaces, str):  # "auto"
+            spaces = spaces if self.space is None else None
         if self.space is None:
-            if own is None:
+            if spaces is None:
                 raise ValueError("search_spaces must be given if space is None.")
-            return with_steps(own, pipeline) if isinstance(own, Mapping) else own
-        if own is not None and not isinstance(own, Mapping):
+            return (
+                with_steps(spaces, pipeline) if isinstance(spaces, Mapping) else spaces
+            )
+        if spaces is not None and not isinstance(spaces, Mapping):
             raise TypeError(
                 "search_spaces must be a dict if space is not None, got "
-                f"{type(own).__name__}. Use space=None to search only search_spaces."
+                f"{type(spaces).__name__}. Use space=None to search only search_spaces."
             )
         steps = [k for k, step in pipeline.steps if isinstance(step, NGramVectorizer)]
         if not steps:
@@ -749,7 +752,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 f"space={self.space!r} requires an NGramVectorizer as a step of the "
                 "pipeline. Use space=None to search only search_spaces."
             )
-        changes = with_steps(without_auto(own or {}), pipeline)
+        changes = with_steps(without_auto(spaces or {}), pipeline)
         return text_space(
             self.space,
             language=self.language,
@@ -760,15 +763,15 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         )
 
     def _points(self, space: Any) -> Any:
-        """Return the initial configurations, the user's before the space's."""
-        own, number = parse_initial_points(self.initial_points)
-        points = own or []
+        """Return the user's initial configurations, and then those of the space."""
+        points, number = parse_initial_points(self.initial_points)
+        points = points or []
         if self.space == "extended" and self.estimator is None:
             whole = Space.from_notation(space, constraint=self._rule())
-            known = self._pipeline().get_params(deep=True)
+            params = self._pipeline().get_params(deep=True)
             for first in first_points(self.language):
                 # Hyper-parameters added by the user keep the value of the pipeline.
-                point = whole.selection({**known, **first})
+                point = whole.selection({**params, **first})
                 if point is not None and point in whole:
                     points.append(point)
         if not points:
@@ -792,8 +795,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if (labels is None) != (y is None):
             raise ValueError("dev must have labels if and only if y is given.")
         checked = check_labeled_texts(texts, labels, False, "dev[0]", "dev[1]")
-        known = set(np.ravel(y).tolist())
-        is_new = known.isdisjoint(np.ravel(labels).tolist())
+        labels_of_y = set(np.ravel(y).tolist())
+        is_new = labels_of_y.isdisjoint(np.ravel(labels).tolist())
         if is_new and is_classifier(self._pipeline()):
             raise ValueError("dev[1]: none of its labels is in y.")
         return checked, labels

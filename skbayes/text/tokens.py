@@ -90,14 +90,14 @@ class TokenStream:
     def changed(self, results: Sequence[str | None]) -> TokenStream:
         """Replace the tokens of the vocabulary, or remove them if replaced by None."""
         vocabulary = sorted({token for token in results if token is not None})
-        stream = TokenStream(self.ids, self.offsets, results).known(vocabulary)
+        stream = TokenStream(self.ids, self.offsets, results).renumbered(vocabulary)
         if None not in results:
             return stream
         is_known = stream.ids >= 0
         offsets = offsets_among(is_known, self.offsets)
         return TokenStream(stream.ids[is_known], offsets, vocabulary)
 
-    def known(self, vocabulary: Sequence[str]) -> TokenStream:
+    def renumbered(self, vocabulary: Sequence[str]) -> TokenStream:
         """Renumber by another sorted vocabulary; -1 for tokens that it lacks."""
         number = {token: place for place, token in enumerate(vocabulary)}
         new = [number.get(token, -1) for token in self.vocabulary]
@@ -106,14 +106,14 @@ class TokenStream:
 
 
 def offsets_among(mask: npt.NDArray, offsets: npt.NDArray) -> npt.NDArray:
-    """Return the offsets of segments after only the entries in the mask are kept."""
+    """Return the offsets of segments that keep only the entries in the mask."""
     before = np.zeros(len(mask) + 1, dtype=np.int64)
     np.cumsum(mask, out=before[1:])
     return before[offsets]
 
 
 def check_texts(texts: Any, name: str = "X") -> list[str]:
-    """Convert documents to a list of strings; raise TypeError or ValueError if not."""
+    """Convert documents to a list of strings; TypeError or ValueError if impossible."""
     if isinstance(texts, str | bytes):
         # Message of CountVectorizer, which existing tests match.
         raise ValueError(
@@ -134,12 +134,12 @@ def check_texts(texts: Any, name: str = "X") -> list[str]:
             f"{name} must be a list, an array or a Series of texts, got "
             f"{type(texts).__name__}."
         )
-    found = list(texts)
-    if not found:
+    strings = list(texts)
+    if not strings:
         raise ValueError(f"{name} must contain at least one text, got none.")
-    if not all(type(text) is str for text in found):
-        found = [_text(text, place, name) for place, text in enumerate(found)]
-    return found
+    if not all(type(text) is str for text in strings):
+        strings = [_text(text, place, name) for place, text in enumerate(strings)]
+    return strings
 
 
 def _text(text: Any, place: int, name: str) -> str:
@@ -175,9 +175,9 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
     for text in texts:
         ids.extend(map(number.__getitem__, find(text.lower() if lowercase else text)))
         ends.append(len(ids))
-    found = np.frombuffer(ids, dtype=np.int32) if ids else np.empty(0, dtype=np.int32)
-    stream = TokenStream(found, np.array(ends, dtype=np.int64), list(number))
-    return stream.known(sorted(number))
+    numbers = np.frombuffer(ids, dtype=np.int32) if ids else np.empty(0, dtype=np.int32)
+    stream = TokenStream(numbers, np.array(ends, dtype=np.int64), list(number))
+    return stream.renumbered(sorted(number))
 
 
 def _finder(pattern: str) -> Callable[[str], list[str]]:
@@ -207,7 +207,7 @@ def _finder(pattern: str) -> Callable[[str], list[str]]:
 
 @functools.cache
 def _all_scripts(pattern: str) -> tuple[re.Pattern, re.Pattern]:
-    """Return a pattern of texts that require the full pattern, and the full pattern."""
+    """Return a pattern that finds texts with other scripts, and the full pattern."""
     marks = [
         chr(code)
         for code in range(0x300, min(0x1F000, sys.maxunicode))
@@ -250,14 +250,14 @@ def check_labeled_texts(
     texts: Any, labels: Any, classifies: bool, texts_name: str, labels_name: str
 ) -> list[str]:
     """Check texts together with their labels."""
-    found = check_texts(texts, texts_name)
-    n_empty = sum(not text.strip() for text in found)
-    if n_empty == len(found):
+    strings = check_texts(texts, texts_name)
+    n_empty = sum(not text.strip() for text in strings)
+    if n_empty == len(strings):
         raise ValueError(f"{texts_name}: all texts are empty.")
     if n_empty:
-        first = next(i for i, text in enumerate(found) if not text.strip())
+        first = next(i for i, text in enumerate(strings) if not text.strip())
         warn_user(
-            f"{texts_name}: {n_empty} of {len(found)} texts are empty, the first at "
+            f"{texts_name}: {n_empty} of {len(strings)} texts are empty, the first at "
             f"position {first}; they have no n-grams.",
         )
     if labels is None:
@@ -266,16 +266,16 @@ def check_labeled_texts(
                 f"{labels_name} must be given: the estimator is a classifier, and "
                 "requires y to be passed, but the target y is None."
             )
-        return found
+        return strings
     array = np.asarray(labels)
-    if array.ndim == 0 or len(array) != len(found):
+    if array.ndim == 0 or len(array) != len(strings):
         n = "no list" if array.ndim == 0 else f"{len(array)} labels"
         raise ValueError(
             f"{texts_name} and {labels_name} have inconsistent numbers of samples: "
-            f"{len(found)} texts, {n}."
+            f"{len(strings)} texts, {n}."
         )
     _check_labels(array, classifies, labels_name)
-    return found
+    return strings
 
 
 def _check_labels(labels: Any, classifies: bool, name: str) -> None:
@@ -319,11 +319,11 @@ def _words_of(language: str) -> tuple[str, ...]:
         purpose=f"the list of stop words of {language!r}",
         instead=", or pass the words themselves",
     )
-    known = library.AVAILABLE_LANGUAGES
-    if language not in known:
+    languages = library.AVAILABLE_LANGUAGES
+    if language not in languages:
         raise ValueError(
             f"stop_words: there is no list for the language {language!r}. Pass the "
-            f"words themselves, or one of {', '.join(sorted(known))}."
+            f"words themselves, or one of {', '.join(sorted(languages))}."
         )
     return tuple(sorted(set(library.get_stop_words(language))))
 
@@ -333,10 +333,10 @@ def stemmer_of(language: str) -> Any:
     snowballstemmer = import_optional(
         "snowballstemmer", extra="text", purpose="stemming"
     )
-    known = snowballstemmer.algorithms()
-    if language not in known:
+    languages = snowballstemmer.algorithms()
+    if language not in languages:
         raise ValueError(
             f"stemmer: there is no stemmer for the language {language!r}. Choose one "
-            f"of {', '.join(known)}."
+            f"of {', '.join(languages)}."
         )
     return snowballstemmer.stemmer(language)

@@ -5,9 +5,9 @@ Symbols, in addition to those of :mod:`skbayes.acquisition.improvement`:
 - ``alpha``: the tradeoff, >= 0. A cost of 1 is equivalent to a score of `alpha`.
 - ``sigma``: the cost of a configuration, relative to a typical one on all of the data,
   and at most 1. For a score L, T = L - alpha sigma is maximized.
-- ``mean``, ``sd`` of a cost: mean and standard deviation of sigma (raw scale), or of
-  the logarithm of the relative cost before it is cut at 1 (log scale). This variable is
-  normal.
+- ``mean``, ``sd`` of a cost: mean and standard deviation of a normal variable, which is
+  sigma (raw scale), or the logarithm of the relative cost before it is cut at 1 (log
+  scale).
 
 Wang et al., "Efficient hyper-parameter optimization for NLP applications" (EMNLP 2015),
 and their later work on accuracy and efficiency, whose a_T is :class:`ScoreLessExcess`.
@@ -57,8 +57,8 @@ def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatAr
     """Compute the upper envelope of the lines score - alpha cost.
 
     Return the rows of the highest lines, and the alpha from which each is the highest.
-    Among equal lines, the one with the lower cost is used. Both are empty without any
-    line.
+    Among equal lines, the one with the lowest cost is used. Without lines, both arrays
+    are empty.
     """
     usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
     order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]
@@ -204,7 +204,7 @@ class TradeoffAcquisition(ABC):
 
     @abstractmethod
     def believed(self, beliefs: Beliefs) -> FloatArray:
-        """Return the values of known configurations; the largest one is the `best`."""
+        """Return the values of earlier configurations; the largest is the `best`."""
 
 
 class ScoreLessExcess(TradeoffAcquisition):
@@ -335,9 +335,9 @@ class TradeoffProposer(Proposer):
 
     `of_scores` is the proposer for scores, `cost_model` a model of costs with one
     sample of hyper-parameters, and `rule` the class of the acquisition function. If the
-    tradeoff is 0, or before a cost is known, :meth:`fit` returns the proposer for
+    tradeoff is 0, or no cost is observed yet, :meth:`fit` returns the proposer for
     scores. The `cost_scale` on which costs are assumed to be normal is "log" or "raw";
-    "auto" selects the one with the better leave-one-out predictions of the known costs.
+    "auto" selects the one with the better leave-one-out predictions of observed costs.
     `best` (S, 1) is the value to improve on, and `least` is the smallest cost so far.
     """
 
@@ -407,7 +407,7 @@ class TradeoffProposer(Proposer):
         return value, slope_of_average(shares, utility[1:], [*slopes, *cost_slopes])
 
     def expected_improvement(self, row: FloatArray) -> float | None:
-        """Return the expected improvement of L - alpha sigma on the best so far."""
+        """Return the expected improvement of L - alpha sigma over the best value."""
         if not self.acquisition.is_log:
             return None
         return float(np.exp(self._evaluate(row[None, :], False)[0][0]))

@@ -24,9 +24,9 @@ class TradeoffOptimizer(Optimizer):
     """Optimizer of a score minus a multiple of a cost.
 
     Each observation has two numbers: the score, and the negated cost, NaN if the cost
-    is unknown. The unit of the cost does not matter. If `tradeoff`, the factor of the
-    relative cost, is None, it is drawn for each proposal, from 0.001 to 1, uniformly on
-    a logarithmic scale. `size` has the name of the parameter for the size of the
+    is unknown. The unit of the cost has no effect. `tradeoff` is the factor of the
+    relative cost; None draws it for each proposal, from 0.001 to 1, uniformly on a
+    logarithmic scale. `size` is a pair: the name of the parameter for the size of the
     training set, and its largest value. With None, all trials have the same size.
     :class:`skbayes.Optimizer` describes the `options`.
     """
@@ -49,7 +49,7 @@ class TradeoffOptimizer(Optimizer):
         self, params: Any, score: Any, noise: Any, constraints: Any
     ) -> Observation:
         if noise is not None and np.ndim(noise) == 0:
-            noise = [noise, 0.0]  # that of the score
+            noise = [noise, 0.0]  # only the score has noise
         return super()._checked(params, score, noise, constraints)
 
     def _set_n_objectives(self, n: int) -> None:

@@ -60,9 +60,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     The size of the training set is tuned together with the hyper-parameters. With a
     fifth of the rows, many models are nearly as good and are fitted in a fifth of the
     time. Each trial has a score and a cost, which is the fit time by default. The
-    search maximizes the score minus `tradeoff` times the
-    relative cost. The chosen configuration is then fitted on the chosen fraction of the
-    data. ``tradeoff_curve_`` lists the best configuration for every other value of
+    search maximizes the score minus `tradeoff` times the relative cost. The chosen
+    configuration is then fitted on the chosen fraction of the data.
+    ``tradeoff_curve_`` lists the best configuration for every other value of
     `tradeoff`, and :meth:`select` fits it.
 
     Most parameters and attributes are the same as for :class:`~skbayes.BayesSearchCV`.
@@ -407,18 +407,18 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         largest training sets}).
 
     It is computed again before each trial. If there is no trial on the largest training
-    sets yet, the median cost of the largest ones so far is divided by their relative
+    sets yet, the median cost on the largest available size is divided by this relative
     size. The search maximizes :math:`L - \alpha \sigma`, where :math:`\alpha` is
     `tradeoff`. With :math:`\alpha = 0`, the trials are the same as for
     :class:`~skbayes.BayesSearchCV` on a space with the training size as an additional
     dimension.
 
-    Times are taken from ``cv_results_`` with one exception: the first fit of its kind
-    in a process also loads libraries and fills caches, and is excluded from the mean of
-    its trial. If no fit of a trial remains, its cost is unknown to the surrogate. For
-    the final choice, it then has the median cost of the trials with the same number of
-    rows. The model of the cost estimates all other noise. Fits that share processors
-    take longer than others, so compare only times of trials that ran under the same
+    Times are taken from ``cv_results_`` with one exception: the first fit of a class in
+    a process also loads libraries and fills caches, and is excluded from the mean of
+    its trial. If no fit of a trial remains, the surrogate has no cost of the trial, and
+    the final choice uses the median cost of the trials with the same number of rows.
+    The model of the cost estimates all other noise. Fits that share processors take
+    longer than others, so compare only times of trials that ran under the same
     conditions.
 
     "cpu_time" divides the processor time of a fold between fitting and scoring in
@@ -576,7 +576,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     ) -> ScoreAndCost:
         return ScoreAndCost(settings, scorers)
 
-    # -- what may be proposed -----------------------------------------------------
+    # -- search space -------------------------------------------------------------
 
     def _sizes(self) -> list[Any]:
         """Return the training sizes in ascending order."""
@@ -623,32 +623,32 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             **self._optimizer_options(plan, initial_points=points),
         )
 
-    # -- what is known already ----------------------------------------------------
+    # -- warm starts --------------------------------------------------------------
 
     def _known_results(self, plan: Plan) -> list[KnownTrial]:
         source, objective = self.warm_start_from, plan.objective
         metric = objective.name or "score"
         trials, same_cost = self._trials_with_sizes(source, plan.space)
         if not trials:
-            # The results of other searches are on the largest size, at unknown cost.
+            # Results of other searches have the largest size and an unknown cost.
             largest, notation = self._sizes()[-1], plan.settings["search_spaces"]
             space = Space.from_notation(notation)
             space = space.with_ones(plan.space.ones)
             return [
-                known._replace(
-                    params={**known.params, SIZE: largest},
-                    score=[objective.on_unit_scale(known.score), np.nan],
+                earlier._replace(
+                    params={**earlier.params, SIZE: largest},
+                    score=[objective.on_unit_scale(earlier.score), np.nan],
                     cost=None,
                 )
-                for known in known_trials(source, space, metric)
+                for earlier in known_trials(source, space, metric)
             ]
         # The scores on all sizes are used.
         whole = [dataclasses.replace(trial, fidelity=Fidelity()) for trial in trials]
         rows = []
-        for known in known_of(Source(whole), plan.space, metric):
-            cost = trial_cost(known.trial, objective.cost) if same_cost else np.nan
-            score = [objective.on_unit_scale(known.score), -cost]
-            rows.append(known._replace(score=score))
+        for earlier in known_of(Source(whole), plan.space, metric):
+            cost = trial_cost(earlier.trial, objective.cost) if same_cost else np.nan
+            score = [objective.on_unit_scale(earlier.score), -cost]
+            rows.append(earlier._replace(score=score))
         return rows
 
     def _trials_with_sizes(
@@ -719,7 +719,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         return attributes
 
     def _selection_scores(self, plan: Plan, results: Mapping[str, Any]) -> FloatArray:
-        # The cheapest of ties, as in `tradeoff_curve_`.
+        # Of equally good trials, the cheapest one is chosen, as in `tradeoff_curve_`.
         return _by_cost(results["tradeoff_score"], results["relative_cost"])
 
     def _unit_scores(self, results: Mapping[str, Any], trials: History) -> FloatArray:
@@ -744,8 +744,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         The trial is chosen from the existing ones, and fitted on its fraction of the
         data. The ``best_*`` attributes are replaced, and methods such as `predict` use
         the new ``best_estimator_``. ``fold_estimators_`` and ``oof_predictions_`` are
-        removed.
-        ``tradeoff_curve_`` lists the chosen trial for each tradeoff.
+        removed. ``tradeoff_curve_`` lists the chosen trial for each tradeoff.
 
         Parameters
         ----------
@@ -792,7 +791,7 @@ def _best(results: Mapping[str, Any], row: int, metric: Any) -> dict[str, Any]:
 
 
 def _by_cost(values: FloatArray, costs: FloatArray) -> FloatArray:
-    """Return keys that choose the greatest value, and the cheapest one of ties."""
+    """Return keys whose maximum has the greatest value, and then the lowest cost."""
     return np.column_stack([values, -costs])
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
 
-# Parameters for those of scikit-learn's searches, scikit-optimize's BayesSearchCV and
-# OptunaSearchCV, with a hint if not only the name differs. The first row with a
-# parameter of the class applies.
+# Parameters, and their names in scikit-learn's searches, scikit-optimize's
+# BayesSearchCV and OptunaSearchCV, with a hint if more than the name differs. The first
+# row with a parameter of the class applies.
 ELSEWHERE = [
     ("search_spaces", "param_grid param_distributions", ""),
     ("n_iter", "n_candidates n_trials", ""),
@@ -71,7 +71,7 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def naming(parameter: str) -> Iterator[None]:
-    """Let errors begin with the name of a parameter, unless they contain it."""
+    """Prepend the name of a parameter to errors that do not contain it."""
     try:
         yield
     except (AttributeError, FileNotFoundError, TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ def is_estimator(value: Any) -> bool:
 
 
 def owner_of(estimator: Any, name: str) -> tuple[Any, str]:
-    """Return the part that has a parameter, None if unknown, and its name there."""
+    """Return the part with a parameter, None if unknown, and the name in the part."""
     prefix, _, leaf = name.rpartition("__")
     if estimator is None or not prefix:
         return estimator, leaf

@@ -13,7 +13,7 @@ def file_lock(path: str, patience: float) -> Iterator[None]:
 
     If another holder keeps it for `patience` seconds, sqlite3.Error is raised.
     """
-    # A fit may end in another thread than it began.
+    # A fit may end in a thread other than the one in which it began.
     connection = sqlite3.connect(
         path, timeout=patience, isolation_level=None, check_same_thread=False
     )

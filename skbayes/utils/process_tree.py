@@ -18,10 +18,10 @@ from skbayes.utils.optional import import_optional
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
-# Seconds between two checks of a guard whether the search still runs.
+# Interval in seconds at which a guard checks that the search still runs.
 WATCH_INTERVAL = 0.2
 
-# Seconds between two scans for the children of a fit, which take long.
+# Interval in seconds of the scans for the children of a fit, which take long.
 SCAN_INTERVAL = 0.5
 
 
@@ -84,8 +84,8 @@ def machine_name() -> str:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process exists, and has not ended as a zombie."""
-    if sys.platform == "win32":  # where signal 0 ends a process
+    """Return whether a process exists and is not a zombie."""
+    if sys.platform == "win32":  # signal 0 would end the process
         return True
     try:
         os.kill(pid, 0)
@@ -145,7 +145,7 @@ def _guard(process: int, parent: int, search: int) -> NoReturn:
 
 
 def _kill_children() -> None:
-    """Kill the children of this process, and those that thereby become its children."""
+    """Kill the children of this process, and then the orphans that it inherits."""
     if not sys.platform.startswith("linux"):
         return
     this = str(os.getpid())
@@ -157,7 +157,7 @@ def _kill_children() -> None:
 
 
 def _stat(pid: str | int) -> list[str]:
-    """Return the state and the parent of a process on Linux; nothing if it is gone."""
+    """Return state and parent of a process on Linux; an empty list if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name before them may contain spaces and parentheses.

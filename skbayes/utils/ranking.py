@@ -19,8 +19,8 @@ def best_first(
 ) -> npt.NDArray[np.intp]:
     """Return indices that sort results, the best one first.
 
-    Results without a score are the last. Among the others, a smaller violation counts
-    more than a greater score. The first of equally good results remains the first.
+    Results without a score come last. Among the others, a smaller violation counts more
+    than a greater score. Equally good results keep their order.
     """
     columns = np.atleast_2d(np.asarray(scores, dtype=np.float64).T)
     if violations is None:
@@ -32,7 +32,7 @@ def best_first(
 def least_violating(
     violations: npt.ArrayLike, usable: npt.ArrayLike
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the results that violate no more than any usable one does."""
+    """Return a mask of the results with the smallest violation of usable ones."""
     violations = np.asarray(violations, dtype=np.float64)
     if not np.any(usable):
         return np.ones(len(violations), dtype=bool)
@@ -99,7 +99,7 @@ def nondominated_ranks(Y: npt.NDArray[np.float64]) -> np.ndarray:
 
 
 def crowded_order_keys(Y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return keys (n, 2) of points, greatest for the best: front, then distance.
+    """Return keys (n, 2) by which better points are greater: front, then distance.
 
     The distance is the sum over objectives of the gap between a point's neighbors.
     """

@@ -46,10 +46,7 @@ def positive_name(metric: str) -> str:
 
 
 def html_table(caption: str, rows: Sequence[Sequence[str]]) -> str:
-    """Return an HTML table of strings; the first one in each row is its header.
-
-    Cells of many lines are folded.
-    """
+    """Return an HTML table of rows that begin with a header; long cells are folded."""
     html = ""
     for name, *texts in rows:
         header = f'<th scope="row" style="{_CELL}opacity:0.75">{escape(name)}</th>'
