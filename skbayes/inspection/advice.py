@@ -34,9 +34,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     """Suggest changes for the next search from the trials of a search.
 
     The advice reports best values at an end of their range, with a wider range to try.
-    It also reports what an ensemble adds and costs, and too few trials for reliable
-    plots and importances. It reports if the corrected gain over the current parameters
-    of the estimator is at most twice its standard error.
+    It also reports the gain and the cost of an ensemble, and too few trials for
+    reliable plots and importances. It reports a corrected gain over the current
+    parameters of the estimator that is at most twice its standard error.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
             if hasattr(model, "set_params"):
                 model = configured(model, record.params[record.best])
         sentences += _edges(record, record.space, record.best, model)
-    found = (
+    remarks = (
         _ensemble(getattr(source, "ensemble_", None), record.sign),
         few_trials(record),
         _gain(source),
     )
-    return [*sentences, *filter(None, found)]
+    return [*sentences, *filter(None, remarks)]
 
 
 # -- ranges ---------------------------------------------------------------------------
@@ -171,20 +171,20 @@ def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
 # -- trials ---------------------------------------------------------------------------
 
 
-def _ensemble(found: Any, sign: int) -> str | None:
-    """Return a sentence on what an ensemble adds and costs, if there is one."""
-    if found is None:
+def _ensemble(model: Any, sign: int) -> str | None:
+    """Return a sentence on the gain and the cost of an ensemble, if there is one."""
+    if model is None:
         return None
-    if found.reason:
-        return f"The best configuration alone is the final model: {found.reason}."
-    n = len(found.weights)
+    if model.reason:
+        return f"The best configuration alone is the final model: {model.reason}."
+    n = len(model.weights)
     return (
         f"The ensemble of {n} configuration{'s' * (n > 1)} scores "
-        f"{sign * found.score:.4g}, the best configuration "
-        f"{sign * found.best_score:.4g}: it is better by "
-        f"{found.score - found.best_score:.2g} ± {found.gain_std:.2g}; its predictions "
-        f"take about {found.predict_cost:.2g} times as long, and its size is "
-        f"{found.size_cost:.2g} times as large."
+        f"{sign * model.score:.4g}, the best configuration "
+        f"{sign * model.best_score:.4g}: it is better by "
+        f"{model.score - model.best_score:.2g} ± {model.gain_std:.2g}; its predictions "
+        f"take about {model.predict_cost:.2g} times as long, and its size is "
+        f"{model.size_cost:.2g} times as large."
     )
 
 

@@ -44,7 +44,7 @@ OWN = "skbayes: own values"
 # Minimum ratio of the largest to the smallest cost for a logarithmic scale.
 COST_SPAN = 20.0
 
-# Worse scores are outside the limits if they are farther from the median than this
+# Scores below the median are outside the limits if their distance from it exceeds this
 # multiple of the best score's distance.
 REACH = 3.0
 
@@ -192,7 +192,7 @@ def select_trials(record: SearchRecord, rows: np.ndarray) -> SearchRecord:
 
 @cache
 def _shared_entries() -> dict[str, str]:
-    """Return the entries of the docstrings above; "Returns" also has the errors."""
+    """Return the entries of the docstrings above; "Returns" includes "Raises"."""
     entries: dict[str, str] = {}
     for documented in (_Display, _Display.plot, _Display.from_search):
         text = inspect.cleandoc(documented.__doc__ or "")
@@ -206,10 +206,10 @@ def _filled(docstring: str) -> str:
     """Substitute the shared entries, with the indentation of their placeholders."""
 
     def entry(match: re.Match[str]) -> str:
-        known = _shared_entries()
-        if match[2] not in known:
-            raise ValueError(f"%({match[2]})s is not one of {', '.join(known)}.")
-        return re.sub(r"(?m)^(?=.)", match[1], known[match[2]])
+        entries = _shared_entries()
+        if match[2] not in entries:
+            raise ValueError(f"%({match[2]})s is not one of {', '.join(entries)}.")
+        return re.sub(r"(?m)^(?=.)", match[1], entries[match[2]])
 
     return re.sub(r"(?m)^( *)%\((\w+)\)s$", entry, docstring)
 
@@ -238,12 +238,12 @@ def get_many_axes(
     """Return several axes to draw on."""
     plt = import_pyplot()
     if not (ax is None or isinstance(ax, plt.Axes)):
-        given = np.ravel(np.asarray(ax, dtype=object))
-        if not all(isinstance(axes, plt.Axes) for axes in given):
+        panels = np.ravel(np.asarray(ax, dtype=object))
+        if not all(isinstance(axes, plt.Axes) for axes in panels):
             raise TypeError(f"ax must be matplotlib axes or None, got {ax!r}.")
-        if len(given) != n:
-            raise ValueError(f"ax must have {n} axes, one per panel, got {len(given)}.")
-        return given
+        if (n_given := len(panels)) != n:
+            raise ValueError(f"ax must have {n} axes, one per panel, got {n_given}.")
+        return panels
     n_cols = min(n, n_cols)
     n_rows = math.ceil(n / n_cols)
     if ax is None:
@@ -372,7 +372,7 @@ def _contrast(color: RGB, other: RGB) -> float:
 
 
 def score_colors(dark: bool = False, sign: int = 1) -> Any:
-    """Return the color map of scores: better ones have more contrast, also in gray."""
+    """Return the color map of scores; better ones have more contrast, even in gray."""
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -408,8 +408,8 @@ def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
 def set_robust_ylim(ax: Any, sign: int) -> None:
     """Set the limits without bad outliers, which are marked at the edge instead.
 
-    The line of the own values is within the limits. Without scores, the reason is
-    written into the plot.
+    The line of the estimator's own values is within the limits. Without scores, the
+    plot contains the reason.
     """
     for old in [x for x in (*ax.collections, *ax.texts) if x.get_gid() == EDGE]:
         old.remove()
@@ -421,8 +421,8 @@ def set_robust_ylim(ax: Any, sign: int) -> None:
         annotate_empty(ax)
         return
     margin = 0.06 * (ends[1] - ends[0])
-    for own in [line.get_ydata()[0] for line in ax.lines if line.get_gid() == OWN]:
-        ends = min(ends[0], own - margin), max(ends[1], own + margin)
+    for score in [line.get_ydata()[0] for line in ax.lines if line.get_gid() == OWN]:
+        ends = min(ends[0], score - margin), max(ends[1], score + margin)
     ax.set_ylim(*ends)
     outside = points[(points[:, 1] < ends[0]) | (points[:, 1] > ends[1])]
     if len(outside):
@@ -466,7 +466,7 @@ def star(ax: Any, size: float, **keywords: Any) -> dict[str, Any]:
 
 
 def annotate_empty(ax: Any, text: str = "no trial has a score") -> None:
-    """Write into an empty plot why it is empty."""
+    """Write the reason into a plot that is empty."""
     place = {"transform": ax.transAxes, "ha": "center", "gid": EDGE}
     ax.text(0.5, 0.5, text, color=tones(ax).gray, **place)
 

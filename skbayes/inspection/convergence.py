@@ -14,10 +14,10 @@ from skbayes.results.read import read_record
 from skbayes.results.record import AnySource, SearchRecord
 from skbayes.space.dimensions import FloatArray
 
-# Identify the lines of searches that are already in the plot.
+# Ids of the lines of searches that are already in the plot.
 LINE = "skbayes: best so far"
 
-# Identifies the entries of models or stages in the legend.
+# Id of the entries of models or stages in the legend.
 GROUP = "skbayes: group"
 
 UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
@@ -66,9 +66,9 @@ class ConvergenceDisplay(_Display):
 
     Notes
     -----
-    Scores that are much worse than the others, and than the estimator's own values, are
-    shown as small triangles at the edge of the plot. Use ``display.ax_.set_ylim`` to
-    show their values.
+    Scores that are much worse than the other scores and the score of the estimator's
+    own values are shown as small triangles at the edge of the plot. Use
+    ``display.ax_.set_ylim`` to show their values.
 
     Examples
     --------
@@ -279,8 +279,8 @@ def _stage_name(record: SearchRecord, stage: int) -> str:
 
 
 def _kinds(record: SearchRecord, rows: np.ndarray) -> list[str]:
-    """Return why trials are not eligible: their states, or other reasons."""
+    """Return the reasons why trials are not eligible, such as their states."""
     states = [state.replace("_", " ") for state in record.state[rows]]
     reasons = np.where(record.comparable[rows], "violates constraints", "on fewer rows")
-    found = zip(states, reasons.tolist(), strict=True)
-    return sorted({why if state == "complete" else state for state, why in found})
+    pairs = zip(states, reasons.tolist(), strict=True)
+    return sorted({why if state == "complete" else state for state, why in pairs})

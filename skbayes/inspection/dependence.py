@@ -46,15 +46,14 @@ RESOLUTION, PAIR_RESOLUTION = 50, 20
 # Maximum number of configurations to average over.
 N_AVERAGED = 128
 
-# Number of hyper-parameters shown by default. The ones whose mean varies most are
-# shown.
+# Maximum number of hyper-parameters shown by default: the ones whose mean varies most.
 N_SHOWN = 12
 
 # Binary logarithm of the maximum number of configurations drawn to find those with an
 # active hyper-parameter.
 LOG2_MOST_DRAWN = 16
 
-# Tails of a distribution without bounds that are not shown, as shares of its mass.
+# Share of the mass in each tail of an unbounded distribution that is not shown.
 HIDDEN_TAIL = 0.01
 
 
@@ -247,16 +246,16 @@ def dependences(
     if not (resolution is None or isinstance(resolution, Integral) and resolution > 1):
         raise ValueError(f"resolution must be an integer >= 2, got {resolution!r}.")
     others = BackgroundSample(model.space)
-    found = []
+    computed = []
     with one_blas_thread():
         for columns in _columns_of(model.space, params):
             most = resolution or (RESOLUTION if len(columns) == 1 else PAIR_RESOLUTION)
-            found.append(_dependence(model, others, columns, most))
-    if params is None and len(found) > N_SHOWN:
-        spans = [np.nanmax(d.mean) - np.nanmin(d.mean) for d in found]
+            computed.append(_dependence(model, others, columns, most))
+    if params is None and len(computed) > N_SHOWN:
+        spans = [np.nanmax(d.mean) - np.nanmin(d.mean) for d in computed]
         widest = sorted(np.argsort(spans)[-N_SHOWN:])
-        found = [found[i] for i in widest]
-    return found
+        computed = [computed[i] for i in widest]
+    return computed
 
 
 def _columns_of(space: Space, params: Any) -> list[tuple[int, ...]]:
@@ -276,16 +275,16 @@ def _columns_of(space: Space, params: Any) -> list[tuple[int, ...]]:
     for panel in params:
         names = panel if isinstance(panel, tuple | list) else [panel]
         # Branches can have columns of one name.
-        known = [
+        by_name = [
             [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
             for name in names
         ]
-        if len(names) not in (1, 2) or not all(known) or known[1:] == known[:1]:
+        if len(names) not in (1, 2) or not all(by_name) or by_name[1:] == by_name[:1]:
             raise error
         if len(names) == 1:
-            panels += [(j,) for j in known[0]]
+            panels += [(j,) for j in by_name[0]]
             continue
-        pairs = [(i, j) for i in known[0] for j in known[1]]
+        pairs = [(i, j) for i in by_name[0] for j in by_name[1]]
         drawn = np.random.default_rng(0).random((4096, space.n_columns))
         active = ~np.isnan(space.from_uniform(drawn))
         together = [pair for pair in pairs if np.any(np.all(active[:, pair], axis=1))]
@@ -293,7 +292,7 @@ def _columns_of(space: Space, params: Any) -> list[tuple[int, ...]]:
             raise ValueError(
                 f"params: {names[0]!r} and {names[1]!r} never occur together."
             )
-        for name, places in zip(names, known, strict=True):
+        for name, places in zip(names, by_name, strict=True):
             if any(scale_of(columns[j].dimension) == "options" for j in places):
                 raise ValueError(
                     f"params: a pair needs ranges or lists of numbers, and {name!r} "
@@ -343,10 +342,11 @@ def _dependence(
 class BackgroundSample:
     """Sample of configurations for averaging over all columns except some.
 
-    Each configuration has its probability in random search: equal for options, uniform
-    on the scale of a range, and conditional hyper-parameters as often as their option
-    is drawn. Up to `n_averaged` configurations are all listed, with their probabilities
-    as weights. Otherwise they are points of a Sobol sequence, the same for all cells.
+    The distribution is that of random search: options are equally probable, a range is
+    uniform on its scale, and a conditional hyper-parameter occurs if its option is
+    drawn. If there are at most `n_averaged` configurations, the sample contains all of
+    them, with their probabilities as weights. Otherwise, it contains points of a Sobol
+    sequence, the same for all cells.
     """
 
     space: Space
@@ -388,7 +388,7 @@ class BackgroundSample:
             if self.space.constraint is None:
                 rows = rows[: self.n_averaged]
             X = self.space.snap(P[rows])
-            # The first dict of a list also represents later ones that overlap with it.
+            # The first dict of a list also represents later dicts that overlap with it.
             X = X[np.all(X[:, columns] == positions, axis=1)]
             if self.space.constraint is not None:
                 params = self.space.decode(X)
@@ -409,7 +409,7 @@ class BackgroundSample:
 
 
 def positions_of(dimension: Dimension, resolution: int) -> FloatArray:
-    """Choose positions at which a dimension is shown, in order; all of options."""
+    """Return the positions at which a dimension is shown, in order; all options."""
     if dimension.is_categorical or dimension.n_values <= resolution:
         return dimension.grid
     low, high = 0.0, 1.0

@@ -67,15 +67,15 @@ def _planned_space(search: Any) -> Space | str:
 
 def _best(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:
     """Yield labels and texts of the best scores, or of the Pareto front."""
-    known, results = vars(search), search.cv_results_
-    if "pareto_params_" in known:
+    attributes, results = vars(search), search.cv_results_
+    if "pareto_params_" in attributes:
         n_front, n_trials = len(search.pareto_params_), len(search.trials_)
         yield "Pareto front", f"{n_front} of {n_trials} trials"
-        for name in search.objectives if "best_index_" in known else ():
+        for name in search.objectives if "best_index_" in attributes else ():
             if (means := results.get(f"mean_test_{name}")) is not None:
                 yield f"Chosen: {name}", f"{means[search.best_index_]:.4g}"
-    elif "best_score_" in known:
-        metric = known.get("target_metric_", "score")
+    elif "best_score_" in attributes:
+        metric = attributes.get("target_metric_", "score")
         named = search._refit_choice().metric
         if named in metrics_of(results):
             metric, record = named, read_record(search, metric=named)
@@ -85,7 +85,7 @@ def _best(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:
             std = spread[search.best_index_]
             text += f" ± {std:.2g} over {search.n_splits_} splits"
         yield f"Best {record.title}", text
-        if not math.isnan(known.get("best_gain_", math.nan)):
+        if not math.isnan(attributes.get("best_gain_", math.nan)):
             gain = f"{search.best_gain_:.2g} ± {search.best_gain_std_:.2g}"
             yield GAIN, f"{gain}, corrected for the choice of the best trial"
 

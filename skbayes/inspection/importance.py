@@ -217,8 +217,8 @@ def importance(
     good configurations, and the forest predicts poorly in regions without trials.
     Pruned trials count with the score of their first folds, weighted by the share of
     the folds that were fitted. A conditional hyper-parameter has an additional value,
-    "inactive", which occurs as often as in random configurations. The method assumes
-    independent hyper-parameters, so its results are then an approximation.
+    "inactive", which occurs as often as in random configurations. The result is then an
+    approximation, because the method assumes independent hyper-parameters.
 
     References
     ----------
@@ -391,8 +391,8 @@ class ImportanceDisplay(_Display):
         record = read_record(search, metric=metric, search_spaces=search_spaces)
         if np.sum(record.scored) < 2:
             return cls(Importance({}, {})).plot(ax)
-        found = importance(record, top=top, n_pairs=n_pairs)
-        return cls(found).plot(ax, **options)
+        shares = importance(record, top=top, n_pairs=n_pairs)
+        return cls(shares).plot(ax, **options)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the bars of the 12 most important hyper-parameters, and of the pairs.
@@ -405,10 +405,10 @@ class ImportanceDisplay(_Display):
         -------
         %(self)s
         """
-        found, names = self.importance, list(self.importance.single)[:N_SHOWN]
-        pairs, n_single = list(found.pairs), len(names)
+        shares, names = self.importance, list(self.importance.single)[:N_SHOWN]
+        pairs, n_single = list(shares.pairs), len(names)
         n = n_single + len(pairs)
-        parts = [found.single[name] for name in names] + [*found.pairs.values()]
+        parts = [shares.single[name] for name in names] + [*shares.pairs.values()]
         ax = get_axes(ax, figsize=(6.0, 1.1 + 0.28 * max(n, 3)))
         if not n:
             base.annotate_empty(ax, "fewer than two trials have a score")

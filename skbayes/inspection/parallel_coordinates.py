@@ -42,10 +42,9 @@ class ParallelCoordinatesDisplay(_Display):
 
     Each hyper-parameter has an axis with its own scale, which is logarithmic if the
     dimension is. Options are shown by name. A line passes below the axes of
-    hyper-parameters that its trial does not have. The last axis is the score, which
-    also determines the shade of the lines: better scores are darker. Only the best
-    fifth of the trials has shades; the other lines are faint. The line of the best
-    trial is thick.
+    hyper-parameters that its trial does not have. The last axis is the score. The lines
+    of the best fifth of the trials are shaded by their score, better ones darker; the
+    other lines are faint. The line of the best trial is thick.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display.
 
@@ -110,9 +109,9 @@ class ParallelCoordinatesDisplay(_Display):
         self.values = [scale.values(record.params) for scale in self.scales]
         shares = np.unique(record.train_fraction)
         if params is None and len(shares) > 1:
-            few = list(shares) if len(shares) <= MAX_LISTED else []
+            marks = list(shares) if len(shares) <= MAX_LISTED else []
             name, ends = "share of rows", (shares[0], shares[-1])
-            self.scales.append(ParameterScale(name, "linear", *ends, [], marks=few))
+            self.scales.append(ParameterScale(name, "linear", *ends, [], marks=marks))
             self.values.append(record.train_fraction)
 
     @classmethod
@@ -278,8 +277,8 @@ class ParallelCoordinatesDisplay(_Display):
     def _name_axes(self, ax: Any) -> None:
         names = [name_label(scale.name) for scale in self.scales]
         inches = ax.get_window_extent().width / ax.figure.dpi
-        room = LETTERS * inches / (len(names) + 1)
-        turned = max(map(len, names), default=0) > room
+        n_letters = LETTERS * inches / (len(names) + 1)
+        turned = max(map(len, names), default=0) > n_letters
         kwargs = {"rotation": 25, "ha": "right"} if turned else {}
         names.append(score_label(self.record.label))
         ax.set_xticks(range(len(names)), names, fontsize="small", **kwargs)

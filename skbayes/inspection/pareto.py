@@ -89,9 +89,9 @@ class ParetoDisplay(_Display):
         if objectives is None:
             signs = record.directions.items()
             goals = {name: "max" if sign > 0 else "min" for name, sign in signs}
-        known = isinstance(goals, Mapping) and goals.keys() <= measured.keys()
-        known = known and all(goal in ("max", "min") for goal in goals.values())
-        if not known or len(goals) < 2:
+        is_valid = isinstance(goals, Mapping) and goals.keys() <= measured.keys()
+        is_valid = is_valid and all(goal in ("max", "min") for goal in goals.values())
+        if not is_valid or len(goals) < 2:
             raise ValueError(
                 "objectives must be a dict of 'max' or 'min' for two or more of "
                 f"{sorted(measured)}, got {goals!r}."

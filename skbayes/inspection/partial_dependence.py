@@ -102,12 +102,12 @@ class PartialDependenceDisplay(_Display):
     deviations of the configurations, which is an upper bound.
 
     The uncertainty of the average does not include the variation of the scores with the
-    other hyper-parameters. The surrogate is fitted to the scores of the
-    trials, and to the estimates for trials that ``pruning`` stopped after their first
-    folds. Gaussian processes raise very bad scores to a floor to resolve differences
-    between good ones. The plot names the floor, and the curves are flat there. To use
-    all scores unchanged, pass ``surrogate=GaussianProcess(winsorize_scores=False)``
-    from :mod:`skbayes.surrogates`.
+    other hyper-parameters. The surrogate is fitted to the scores of the trials, and to
+    the estimates for trials that ``pruning`` stopped after their first folds. Gaussian
+    processes raise very bad scores to a floor to resolve differences between good ones.
+    The plot names the floor, and the curves are flat there. To use all scores
+    unchanged, pass ``surrogate=GaussianProcess(winsorize_scores=False)`` from
+    :mod:`skbayes.surrogates`.
 
     Examples
     --------
@@ -177,14 +177,14 @@ class PartialDependenceDisplay(_Display):
             model = score_model(search, surrogate=surrogate, **read)
         except NoScores:
             return cls([]).plot(ax, **options)
-        found = dependences(model, params, resolution=resolution)
-        return cls._of_model(model, found).plot(ax, **options)
+        computed = dependences(model, params, resolution=resolution)
+        return cls._of_model(model, computed).plot(ax, **options)
 
     @classmethod
-    def _of_model(cls, model: ScoreModel, found: list[Dependence]) -> Self:
+    def _of_model(cls, model: ScoreModel, computed: list[Dependence]) -> Self:
         """Return the display of the dependences of a model, without drawing it."""
         record = model.record
-        return cls(found, label=record.label, sign=record.sign, floor=model.floor)
+        return cls(computed, label=record.label, sign=record.sign, floor=model.floor)
 
     # -- drawing ------------------------------------------------------------------
 
@@ -276,8 +276,8 @@ def _limits(singles: list[Dependence]) -> tuple[float, float]:
     low = min(float(np.nanmin(d.mean - N_SD * d.sd)) for d in singles)
     high = max(float(np.nanmax(d.mean + N_SD * d.sd)) for d in singles)
     # Space for the marks of the trials below the lines.
-    room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
-    return low - 1.5 * room, high + 0.5 * room
+    margin = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+    return low - 1.5 * margin, high + 0.5 * margin
 
 
 def _draw_single(ax: Any, dependence: Dependence) -> tuple[Any, Any]:

@@ -28,8 +28,8 @@ from skbayes.results.record import FittedSearch, SearchRecord
 from skbayes.space.dimensions import is_number
 from skbayes.utils.texts import printable
 
-# Maximum number of hyper-parameters in parallel coordinates. The ones with the most
-# trials are plotted.
+# Maximum number of hyper-parameters in parallel coordinates: the ones with the most
+# trials.
 MOST_AXES = 12
 
 # Minimum number of trials with a score for the plots of effects.
@@ -103,7 +103,7 @@ def draw_summary(
     if path is None:
         figure = _figure(read_record(search), plt.figure)
         if "inline" in plt.get_backend():
-            plt.close(figure)  # a notebook shows the result of a cell, and not twice
+            plt.close(figure)  # a notebook already shows the result of a cell
         return figure
     _check_image(path)
     _figure(read_record(search)).savefig(path)
@@ -155,9 +155,9 @@ def _panels(record: SearchRecord) -> Iterator[Panel]:
     def of(display: Any, **options: Any) -> Any:
         return partial(display.from_search, record, **options)
 
-    few = few_trials(record) or ""
-    if not few and np.sum(record.scored) < FEWEST_TO_LEARN:
-        few = f"The search has fewer than {FEWEST_TO_LEARN} trials with a score."
+    reason = few_trials(record) or ""
+    if not reason and np.sum(record.scored) < FEWEST_TO_LEARN:
+        reason = f"The search has fewer than {FEWEST_TO_LEARN} trials with a score."
     if len(record.directions) > 1:
         yield Panel("Pareto front", of(ParetoDisplay), height=3.8)
     else:
@@ -165,12 +165,12 @@ def _panels(record: SearchRecord) -> Iterator[Panel]:
     if "tradeoff" in record.settings:
         yield Panel("Score against cost", of(TradeoffDisplay), 9.0, wide=True)
     importance = of(ImportanceDisplay)
-    yield Panel("Importance of the hyper-parameters", importance, reason=few)
+    yield Panel("Importance of the hyper-parameters", importance, reason=reason)
     used = Counter(name for row in record.params for name in row)
     n = len(used)
     if n > 1:
         width = min(3.0 + 1.1 * n, 11.0)
-        # With more axes, the names have no room. Each model has separate parameters.
+        # More axes would leave no space for names. Each model has its own parameters.
         common = [name for name, _ in used.most_common(MOST_AXES)]
         lines = of(ParallelCoordinatesDisplay, params=common if n > MOST_AXES else None)
         yield Panel("All trials", lines, width, wide=n > 3)

@@ -26,14 +26,14 @@ MAX_LABEL = 14
 # Maximum length of the name of a hyper-parameter at a panel.
 MAX_NAME = 40
 
-# Without a search space, the scale is logarithmic if the values are positive and span
-# this factor, as in the notation of spaces.
+# Without a search space, the scale of positive values is logarithmic if the ratio of
+# the largest to the smallest one is at least this, as in the notation of spaces.
 LOG_SPAN = 100.0
 
 # Maximum number of values of an ordered list that all have a tick.
 MAX_LISTED = 6
 
-# Maximum number of options at equal distances. If there are more, adjacent
+# Maximum number of options at equal distances. If there are more options, adjacent
 # numbers share the length of `NUMBER_SPAN` options.
 MAX_OPTIONS, NUMBER_SPAN = 12, 8
 
@@ -60,11 +60,11 @@ class ParameterScale:
         if self.kind == "options":
             keys = map(option_key, self.options)
             places: Any = dict(zip(keys, option_places(self.options), strict=True))
-            found = [
+            numbers = [
                 places.get(option_key(row[self.name])) if self.name in row else None
                 for row in params
             ]
-            return np.array(found, dtype=float)
+            return np.array(numbers, dtype=float)
         values = [row.get(self.name) for row in params]
         return np.array([v if is_number(v) else math.nan for v in values], dtype=float)
 
@@ -158,15 +158,14 @@ def parameter_scales(
         for name in row:
             dimensions.setdefault(name, [])
     if names is None:
-        scales = [_scale(n, found, tried) for n, found in dimensions.items()]
+        scales = [_scale(n, branches, tried) for n, branches in dimensions.items()]
         several = [s for s in scales if s.low != s.high or len(s.options) > 1]
         return several or scales
-    known = list(dimensions)
     is_list = isinstance(names, Iterable) and not isinstance(names, str)
     chosen = list(names) if is_list else []
-    if not chosen or any(name not in known for name in chosen):
+    if not chosen or any(name not in dimensions for name in chosen):
         raise ValueError(
-            f"params must be a list of names among {known}, got {names!r}."
+            f"params must be a list of names among {list(dimensions)}, got {names!r}."
         )
     return [_scale(name, dimensions[name], tried) for name in chosen]
 
@@ -176,13 +175,13 @@ def _scale(
 ) -> ParameterScale:
     seen = [row[name] for row in tried if name in row]
     listed = [list(getattr(dimension, "values", ())) for dimension in dimensions]
-    known = [value for values in listed for value in values]
+    possible = [value for values in listed for value in values]
     kinds = set(map(scale_of, dimensions))
     numbers = all(is_number(value) and math.isfinite(value) for value in seen)
     if not numbers or "options" in kinds:
         # Sorted by type and value, so that the plot is independent of the order.
         seen.sort(key=lambda v: (type(v).__name__, _number_of(v), label_of(v)))
-        options = distinct([*known, *seen])
+        options = distinct([*possible, *seen])
         if len(options) > MAX_OPTIONS:
             options.sort(key=lambda v: (is_number(v), _number_of(v)))
         return ParameterScale(name, "options", 0.0, option_places(options)[-1], options)
@@ -190,8 +189,8 @@ def _scale(
     low, high = min(ends), max(ends)
     log = low > 0 and "log" in kinds if dimensions else are_log(ends)
     whole = all(float(value).is_integer() for value in seen)
-    few = all(listed) and len(set(known)) <= MAX_LISTED
-    marks = sorted(map(float, set(known))) if few else []
+    has_marks = all(listed) and len(set(possible)) <= MAX_LISTED
+    marks = sorted(map(float, set(possible))) if has_marks else []
     return ParameterScale(name, "log" if log else "linear", low, high, [], whole, marks)
 
 
@@ -270,12 +269,12 @@ def number_texts(v: FloatArray) -> list[str]:
     return texts
 
 
-def turn_if_crowded(labels: Sequence[str], room: int) -> dict[str, Any]:
-    """Return keywords that rotate labels which do not fit into `room` letters."""
+def turn_if_crowded(labels: Sequence[str], n_letters: int) -> dict[str, Any]:
+    """Return keywords that rotate labels if they are longer than `n_letters`."""
     lengths = list(map(len, labels))
     neighbors = [(a + b) / 2 for a, b in zip(lengths, lengths[1:], strict=False)]
     widest = max(neighbors or lengths, default=0)
     # At least half a letter between two labels.
-    if len(labels) * widest + len(labels) / 2 <= room:
+    if len(labels) * widest + len(labels) / 2 <= n_letters:
         return {}
     return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}

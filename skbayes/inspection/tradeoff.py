@@ -116,8 +116,8 @@ class TradeoffDisplay(_Display):
             )
         if cost is None:
             # The cost of a callable is named "cost".
-            own = settings.get("cost"), "cost", "fit_time"
-            cost = next(n for n in own if isinstance(n, str) and n in costs)
+            names = settings.get("cost"), "cost", "fit_time"
+            cost = next(n for n in names if isinstance(n, str) and n in costs)
         if cost not in costs:
             raise ValueError(f"cost must be one of {sorted(costs)}, got {cost!r}.")
         if tradeoff is not None and not (is_number(tradeoff) and tradeoff >= 0):
@@ -238,11 +238,11 @@ class TradeoffDisplay(_Display):
         base.style_axes(ax, "both", **labels)
 
     def _equally_useful(self, costs: FloatArray) -> FloatArray:
-        """Return the scores that have the utility of the chosen trial at some costs."""
+        """Return the scores at some costs with the utility of the chosen trial."""
         sigma = np.minimum(1.0, costs / typical_cost(self.cost, self.fraction))
         low, high = self.score_range
-        more = (sigma - self.relative_cost[self.chosen]) * (high - low)
-        return self.record.sign * (self.score[self.chosen] + self.tradeoff * more)
+        difference = (sigma - self.relative_cost[self.chosen]) * (high - low)
+        return self.record.sign * (self.score[self.chosen] + self.tradeoff * difference)
 
     def _draw_curve(self, ax: Any) -> None:
         sign, inner = self.record.sign, self.begins[1:]

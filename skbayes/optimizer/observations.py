@@ -181,10 +181,11 @@ class ObservedTrials:
             If `score`, `cost` or `noise` is not a number, `censored` is not a bool, or
             `constraints` is not a list of numbers.
         ValueError
-            If `params` is not a configuration of the space, or a number is out of
-            range, the number of scores or constraints differs from earlier calls,
-            `censored` is True without a cost, the `surrogate` does not support `noise`,
-            or the `surrogate` or `acquisition` does not support several scores.
+            If `params` is not a configuration of the space, a number is out of range,
+            the number of scores or constraints differs from earlier calls, or
+            `censored` is True without a cost. If the `surrogate` does not support
+            `noise`, or the `surrogate` or `acquisition` does not support several
+            scores.
         """
         cost = check_cost(cost, censored)
         observation = self._checked(params, score, noise, constraints)

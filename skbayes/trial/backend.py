@@ -35,8 +35,8 @@ from skbayes.trial.temporary_files import (
 class DataHandle:
     """Handle that contains the job.
 
-    An exception in a worker would end its pool, and thereby the folds of other trials.
-    If `returns_errors`, it is therefore returned.
+    With `returns_errors`, an exception in a worker is returned. If it were raised, it
+    would end the pool, and thereby the folds of other trials.
     """
 
     def __init__(self, job: Any, returns_errors: bool = True) -> None:
@@ -134,7 +134,7 @@ class DaskHandle(DataHandle):
         """Return the job; it is fetched once per process."""
         with _loading:
             if self.key not in _loaded:
-                # The loss of the job by Dask is no error of the fit.
+                # If Dask loses the job, the fit has not failed.
                 self.returns_errors = False
                 job = _gathered(self.key)
                 self.returns_errors = True
@@ -151,9 +151,9 @@ class Backend:
     It is the base class of the backends, and a context manager that removes the
     transferred inputs at exit. The `handle`, which is sent with each fit, is a
     :class:`DataHandle` or becomes one during the transfer. The `deadline` is the end of
-    the timeout of the search on the clock `time.monotonic`. The refit needs the
-    `reserved` seconds before it. The first processes took `start_time` seconds to
-    start.
+    the timeout of the search on the clock `time.monotonic`, and the last `reserved`
+    seconds before it are for the refit. `start_time` is the time in seconds that the
+    first processes took to start.
     """
 
     # Whether the fits run on this machine.
@@ -195,7 +195,7 @@ class Backend:
     def run(
         self, parallel: Parallel, folds: Sequence[Fold], spent: float = 0.0
     ) -> list[FoldResult]:
-        """Run folds in parallel, after other folds of their trial ran for `spent` s."""
+        """Run folds in parallel; earlier folds of their trial took `spent` seconds."""
         size = max(1, int(self.batch_seconds / max(self._fold_seconds, 1e-9)))
         batches = [folds[i : i + size] for i in range(0, len(folds), size)]
         parts = parallel(self._call(batch, spent) for batch in batches)
@@ -209,7 +209,7 @@ class Backend:
         return delayed(run_folds)(self.handle, folds)
 
     def fit_here(self, fold: Fold) -> FoldResult:
-        """Run one fold in this process, or in another one that can be killed."""
+        """Run one fold in this process, or in a process that can be killed."""
         return run_folds(DataHandle(self.job, returns_errors=False), [fold])[0]
 
     def end_after(self, seconds: float) -> None:
@@ -276,7 +276,7 @@ class ProcessBackend(Backend):
         return DiskHandle(self._temporary.path, sizes, self.max_nbytes)
 
     def _write(self) -> list[int]:
-        """Write the file; workers that have mapped an old one keep it."""
+        """Write the file; workers that have mapped an old file keep it."""
         draft = self._folder / "draft"
         with open(draft, "wb") as file:
             sizes = write(file, self.job)
@@ -336,7 +336,7 @@ def lost_cluster(cause: BaseException) -> RuntimeError:
         "Keep both open until fit returns. With a journal, another fit continues after "
         "the finished trials."
     )
-    # Without a context, which would make it the crash of a worker.
+    # Without a context, because a context would make it count as the crash of a worker.
     error.__cause__ = cause
     return error
 

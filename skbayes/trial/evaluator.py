@@ -97,8 +97,8 @@ def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) ->
             for name, value in params.items()
             if _refusal(estimator, {name: value}) is not None
         ]
-        known = estimator.get_params()
-        guesses = [name not in known and did_you_mean(name, known) for name in culprits]
+        valid = estimator.get_params()
+        guesses = [name not in valid and did_you_mean(name, valid) for name in culprits]
         models = [v for k in culprits if hasattr(v := params[k], "get_params")]
         why = f"which the estimator refuses: {error}"
         why += "".join(map(_tuples_instead, models))
@@ -136,7 +136,7 @@ def make_backend(plan: Plan, job: Job, context: Any) -> Backend:
 def can_end_fits(plan: Plan, context: Any) -> bool:
     """Return whether the fits run in processes that can be killed at a limit.
 
-    With a timeout alone, callbacks keep fits in this process that would run in it.
+    If there is only a timeout, callbacks keep the fits in this process.
     """
     limits, kind = plan.limits, context.kind
     stays = kind.is_here and plan.is_observed and not limits.of_trials
@@ -209,12 +209,12 @@ class CandidateEvaluator:
         state = None
         for group in [] if evaluation.refusal is not None else evaluation.groups:
             folds = [self._fold(evaluation, index, results) for index in group]
-            found = self.backend.run(parallel, folds, evaluation.seconds(results))
-            results |= zip(group, found, strict=True)
+            finished = self.backend.run(parallel, folds, evaluation.seconds(results))
+            results |= zip(group, finished, strict=True)
             # Processes for fits were started in this time.
-            waited += max(result.kept.get("waited", 0.0) for result in found)
+            waited += max(result.kept.get("waited", 0.0) for result in finished)
             is_complete = len(results) == evaluation.n_folds
-            if is_complete or has_status(found, FoldStatus.INTERRUPTED):
+            if is_complete or has_status(finished, FoldStatus.INTERRUPTED):
                 break
             verdicts = (aspect.verdict(evaluation, results) for aspect in self.aspects)
             state = next((verdict for verdict in verdicts if verdict), None)
@@ -255,32 +255,32 @@ class CandidateEvaluator:
             raise SearchTimeout
         by_state = {reason.state: reason.text for reason in reasons}
         if TrialState.FAILED in by_state:
-            more = {"duration": trial.duration, "started": trial.started}
-            return self.failed(evaluation, by_state[TrialState.FAILED], **more)
+            times = {"duration": trial.duration, "started": trial.started}
+            return self.failed(evaluation, by_state[TrialState.FAILED], **times)
         for state in (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT):
             if state in by_state:
                 trial = dataclasses.replace(trial, state=state)
                 break
         return self._closed(evaluation, trial)
 
-    def failed(self, evaluation: Evaluation, text: str, **more: Any) -> Trial:
+    def failed(self, evaluation: Evaluation, text: str, **fields: Any) -> Trial:
         """Create a trial without any fitted fold; `text` is the reason."""
         fold = FoldResult(fit_time=0.0, score_time=0.0, fit_error=text)
         n_splits = len(self.plan.splits)
         n_skipped = n_splits - len(range(n_splits)[: self.n_folds])
         skipped = [FoldResult(status=FoldStatus.SKIPPED)] * n_skipped
         folds = [*[fold] * (n_splits - n_skipped), *skipped]
-        return self._closed(evaluation, _trial(evaluation, folds, **more))
+        return self._closed(evaluation, _trial(evaluation, folds, **fields))
 
     def untried(self, params: Params) -> Trial:
-        """Create a trial in place of the trials that the timeout aborted."""
+        """Create a trial that replaces the trials aborted by the timeout."""
         evaluation = self.prepare(0, params)
         folds = [FoldResult(status=FoldStatus.SKIPPED)] * len(self.plan.splits)
         trial = _trial(evaluation, folds, state=TrialState.TIMED_OUT)
         return self._closed(evaluation, trial)
 
     def _closed(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Return a trial with its score and aspects' results, without kept values."""
+        """Return a trial with its score and the results of aspects, without `kept`."""
         for fold in trial.folds:
             if fold.is_fitted:
                 self.plan.objective.learn(fold.test_scores)
@@ -311,7 +311,7 @@ class CandidateEvaluator:
         return dataclasses.replace(trial, score=score, noise=noise, state=state)
 
     def _mean(self, folds: Sequence[FoldResult]) -> float:
-        # A numeric error_score would give a score to a trial whose fits all failed.
+        # With a numeric error_score, a trial whose fits all failed would have a score.
         if all(fold.fit_error is not None for fold in folds):
             return math.nan
         score = float(np.mean([self.plan.objective(f.test_scores) for f in folds]))
@@ -327,30 +327,30 @@ class CandidateEvaluator:
 
         Return the arguments of `Optimizer.tell` in addition to the score.
         """
-        more: dict[str, Any] = {"censored": trial.state.is_partial}
+        details: dict[str, Any] = {"censored": trial.state.is_partial}
         if trial.duration > 0.0:
-            more["cost"] = trial.duration
+            details["cost"] = trial.duration
         if trial.noise is not None:
-            more["noise"] = trial.noise
+            details["noise"] = trial.noise
         if trial.state == TrialState.OUT_OF_MEMORY:
-            more["ended"] = True
+            details["ended"] = True
         for aspect in self.aspects:
-            more |= aspect.observe(trial)
+            details |= aspect.observe(trial)
         complete = trial.state == TrialState.COMPLETE
         # Trials that violate constraints are excluded from races.
         if complete and trial.error is None and trial.feasible:
             folds = trial.folds[: trial.n_folds]
             scores = [self.plan.objective(fold.test_scores) for fold in folds]
             self._complete.append((np.array(scores), folds))
-        return more
+        return details
 
 
-def _trial(evaluation: Evaluation, folds: Sequence[FoldResult], **more: Any) -> Trial:
+def _trial(evaluation: Evaluation, folds: Sequence[FoldResult], **fields: Any) -> Trial:
     """Return a trial with some folds, whose score is unknown."""
     return Trial(
         *(evaluation.number, evaluation.params, folds, math.nan),
         fidelity=evaluation.fidelity,
-        **more,
+        **fields,
     )
 
 

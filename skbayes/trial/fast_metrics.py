@@ -1,4 +1,4 @@
-"""Fast formulas of usual metrics of scikit-learn, which omit checks of the arguments.
+"""Fast formulas of common metrics of scikit-learn, without checks of the arguments.
 
 With few rows, the checks take most of the time of a scorer.
 """
@@ -51,7 +51,7 @@ class Target:
     def classes_of_columns(self) -> Any:
         """Classes in the form that scorers expect; an array for each of several labels.
 
-        A single array of two labels would be taken for the classes of one target.
+        Scorers would mistake a single array of two labels for the classes of a target.
         """
         if self.classes is None:
             return [np.array([0, 1])] * self.n_outputs
@@ -122,10 +122,10 @@ def fast_metric(name: str | None, method: str, target: Target) -> Metric | None:
             return lambda y, p: _area(y, p[:, 1])
     elif method == "decision_function" and name == "roc_auc" and is_binary:
         return lambda y, values: _area(y, values[:, -1])
-    known = ["accuracy", "balanced_accuracy"]
+    names = ["accuracy", "balanced_accuracy"]
     if target.classes.tolist() == [0, 1]:
-        known.append("f1")
-    if name not in known:
+        names.append("f1")
+    if name not in names:
         return None
     limit = 0.0 if method == "decision_function" else 0.5
 

@@ -133,7 +133,7 @@ class Job:
 class Fold:
     """One fold of one trial, with parts by name of the aspect.
 
-    If `raises`, only the errors of the fit are of interest, see `Job.raising`.
+    With `raises`, the fit is only repeated for its errors, see `Job.raising`.
     """
 
     index: int
@@ -162,7 +162,7 @@ class FoldCall:
 
     @property
     def reads_steps(self) -> bool:
-        """Whether fitted steps are used other than by predictions of the scorers."""
+        """Whether a scorer may read fitted steps, instead of only predictions."""
         scorers = compat.public_scorers(self.job.options["scorer"])
         several = scorers.values() if isinstance(scorers, dict) else [scorers]
         return any(type(scorer) not in PREDICTING for scorer in several)
@@ -206,7 +206,7 @@ class FoldCall:
         with contextlib.ExitStack() as stack:
             for aspect in job.aspects:
                 stack.enter_context(aspect.around(self))
-            found = compat.fit_and_score(
+            output = compat.fit_and_score(
                 **compat.fit_and_score_arguments(
                     estimator=self.estimator,
                     X=job.X,
@@ -221,25 +221,25 @@ class FoldCall:
                 )
             )
         self.cpu_seconds += time.process_time() - self._begin_cpu
-        result = _result_of(found, self.options["error_score"])
+        result = _result_of(output, self.options["error_score"])
         result = result.keeping(seconds=time.perf_counter() - self._begin)
         for aspect in job.aspects:
             result = aspect.measure(self, result)
         return result
 
 
-def _result_of(found: Mapping[str, Any], error_score: Any) -> FoldResult:
+def _result_of(output: Mapping[str, Any], error_score: Any) -> FoldResult:
     """Return the result for the output of scikit-learn's fit-and-score function."""
-    scores, train_scores = found["test_scores"], found.get("train_scores")
+    scores, train_scores = output["test_scores"], output.get("train_scores")
     named = named_scores(scores, error_score)
     # GridSearchCV distinguishes this scorer from one that returns a number.
     is_dict = isinstance(scores, dict) and named.keys() == {"score"}
     return FoldResult(
         named,
-        found["fit_time"],
-        found["score_time"],
+        output["fit_time"],
+        output["score_time"],
         None if train_scores is None else named_scores(train_scores, error_score),
-        found["fit_error"],
+        output["fit_error"],
         extras={"multimetric": 1} if is_dict else {},
     )
 
@@ -258,10 +258,10 @@ def check_hooks(kind: type, base: type) -> None:
     hooks = methods(base)
     for name, parameters in methods(kind).items():
         if parameters != hooks.get(name):
-            known = ", ".join(f"{n}({', '.join(hooks[n])})" for n in hooks)
+            listed = ", ".join(f"{n}({', '.join(hooks[n])})" for n in hooks)
             raise TypeError(
                 f"{kind.__name__}.{name}({', '.join(parameters)}) is no hook of "
-                f"{base.__name__}. Its hooks are {known}; the names of other methods "
+                f"{base.__name__}. Its hooks are {listed}; the names of other methods "
                 "begin with an underscore."
             )
 
@@ -289,7 +289,7 @@ class FoldAspect:
         return contextlib.nullcontext()
 
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
-        """Return the result of a fit with measurements, such as in its extras."""
+        """Return the result of a fit with measurements, for example in its extras."""
         return result
 
 
@@ -340,7 +340,7 @@ def raised_result(error: BaseException, text: str) -> FoldResult:
 
 
 def named_scores(scores: Any, error_score: Any) -> dict[str, float]:
-    """Return scores by metric, "score" for a single one; empty if they are unknown."""
+    """Return scores by metric, "score" for a single metric; empty if unknown."""
     if isinstance(scores, dict):
         return {name: _as_float(score) for name, score in scores.items()}
     score = _as_float(scores)

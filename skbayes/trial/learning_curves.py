@@ -26,8 +26,8 @@ IntArray = NDArray[np.int_]
 
 # A step of the grid is 1 / EVERY_ROUND of the number of rounds before it.
 EVERY_ROUND = 10
-# A fit stops after a number of rounds without improvement. The minimum of this number
-# is a constant, but at most a fraction of the cap, or a fraction of the best round.
+# A fit stops after a number of rounds without improvement: the smaller one of a
+# constant and a fraction of the cap, or a fraction of the best round if it is greater.
 MIN_PATIENCE = 50
 PATIENCE_OF_CAP = 1 / 3
 PATIENCE_OF_BEST = 1 / 2
@@ -68,9 +68,9 @@ def round_grid(cap: int) -> IntArray:
 def has_stalled(curve: FloatArray, rounds: IntArray) -> bool:
     """Return whether a fit can stop, because its score has not improved for long.
 
-    Accuracy equals the share of the most frequent class until there are enough trees.
-    Therefore, a curve that is still at its first score has not stalled. The last of the
-    `rounds` is the cap.
+    A curve that is still at its first score has not stalled, because the accuracy
+    equals the share of the most frequent class until there are enough trees. The last
+    of the `rounds` is the cap.
     """
     curve = np.asarray(curve, dtype=np.float64)
     changed = np.flatnonzero(curve != curve[0])
@@ -89,11 +89,11 @@ def choose_rounds(fold_curves: Sequence[FloatArray]) -> int:
 
 
 def choose_by_others(fold_curves: Sequence[FloatArray]) -> list[int]:
-    """Return the index of the best mean of the other curves, for each fold.
+    """Return for each fold the index of the best mean of the other folds' curves.
 
-    The score of a fold at this index is not biased by the choice. If there is only one
-    fold, the index of its best score is returned. Indices at which any fold has the
-    score minus infinity are not chosen.
+    The score of a fold at this index is not biased by the choice. For a single fold, it
+    is the index of its best score. Indices at which any fold has the score minus
+    infinity are not chosen.
     """
     if len(fold_curves) == 1:
         return [choose_rounds(fold_curves)]
@@ -113,14 +113,14 @@ def guiding_curves(folds: Sequence[FoldResult], guide: Guide) -> dict[int, Float
 
     NaN is minus infinity. Without the guiding metric, no curve is returned.
     """
-    found: dict[int, FloatArray] = {}
+    guiding: dict[int, FloatArray] = {}
     for place, fold in enumerate(folds):
         if "curves" in fold.extras:
             curve = guide.curve(fold.extras["curves"])
             if curve is None:
                 return {}
-            found[place] = np.where(np.isnan(curve), -np.inf, curve)
-    return found
+            guiding[place] = np.where(np.isnan(curve), -np.inf, curve)
+    return guiding
 
 
 def rounds_at(fold: FoldResult, place: int) -> int:
@@ -131,10 +131,10 @@ def rounds_at(fold: FoldResult, place: int) -> int:
 def with_chosen_rounds(
     folds: Sequence[FoldResult], guide: Guide, missing: float = math.nan
 ) -> list[FoldResult]:
-    """Return folds with the scores at the numbers of rounds that the others choose.
+    """Return folds with the scores at the numbers of rounds that other folds choose.
 
-    The choice therefore causes no bias. Folds without curves are returned as they are.
-    Scores of NaN are replaced by `missing`.
+    The choice therefore causes no bias. Folds without curves are unchanged. Scores of
+    NaN are replaced by `missing`.
     """
     curves, chosen = guiding_curves(folds, guide), list(folds)
     places = choose_by_others([*curves.values()]) if curves else []
@@ -151,7 +151,7 @@ def with_chosen_rounds(
 
 
 def curve_table(trials: Iterable[Trial]) -> dict[str, np.ndarray]:
-    """Return the curves of all folds, up to the end of the shortest of a trial."""
+    """Return the curves of all folds, cut to the shortest curve of each trial."""
     columns: dict[str, list[np.ndarray]] = {}
     for trial in trials:
         for name, values in _curve_columns(trial):

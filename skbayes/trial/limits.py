@@ -15,7 +15,7 @@ class SearchTimeout(Exception):
 
 @dataclass(frozen=True)
 class AbortReason:
-    """Reason why a fit was aborted; if `of_search`, the trial is dropped."""
+    """Reason why a fit was aborted; with `of_search`, the trial is dropped."""
 
     state: TrialState
     text: str

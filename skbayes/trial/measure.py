@@ -1,6 +1,6 @@
 """Measurements of fits: scores, costs, and outcomes with constraints.
 
-Objectives, costs and constraints name what is measured in the same way. A quantity is a
+Objectives, costs and constraints use the same names of quantities. A quantity is a
 metric of the search, a scorer, or a measure of the fitted estimator.
 """
 
@@ -35,7 +35,7 @@ from skbayes.trial.outputs import (
 )
 from skbayes.utils.optional import warn_user
 
-# Maximum number of rows on which a metric is checked, except for more classes.
+# Number of rows on which a metric is checked; more if there are more classes.
 MAX_SAMPLE = 1000
 # Approximate number of bytes per array in a pickle in addition to its data.
 ARRAY_HEADER = 40
@@ -142,15 +142,15 @@ def n_features(estimator: Any) -> int:
     Raises
     ------
     ValueError
-        If the estimator, or an estimator inside of it, does not tell its features.
+        If the features of the estimator, or of an estimator inside of it, are unknown.
 
     Notes
     -----
     For a pipeline, the features of its last step are counted, so that features removed
-    by earlier steps are excluded. For a selector, such as `RFE`, those of the selected
-    features are counted that its fitted estimator uses. For an estimator that consists
-    of fitted estimators, such as an ensemble, a calibrated classifier, a classifier per
-    class or a search, each feature that one of them uses is counted. For all other
+    by earlier steps are excluded. For a selector, such as `RFE`, the selected features
+    that its fitted estimator uses are counted. For an estimator that consists of fitted
+    estimators, such as an ensemble, a calibrated classifier, a classifier per class or
+    a search, the features that at least one of them uses are counted. For all other
     estimators, ``n_features_in_`` is returned.
 
     Examples
@@ -232,7 +232,7 @@ def _selected(selector: Any, *inner: BoolArray) -> BoolArray:
 def _fitted_parts(estimator: Any) -> list[Any]:
     """Return the fitted estimators of which an estimator consists."""
     calibrated = getattr(estimator, "calibrated_classifiers_", [])
-    # Beside several estimators, `estimator_` is not fitted.
+    # If there are several estimators, `estimator_` is not fitted.
     several = getattr(estimator, "estimators_", [pair.estimator for pair in calibrated])
     if len(several):
         return list(several)
@@ -292,21 +292,21 @@ def measured(
     subject: str,
     raises: bool,
 ) -> dict[str, float]:
-    """Measure a fit; NaN if it failed, or with a warning if a measurement fails."""
+    """Measure a fit; values are NaN if it failed, or with a warning by measurement."""
     if result["fit_error"] is not None:
         return dict.fromkeys(measures, math.nan)
-    found = {}
+    values = {}
     for name, measure in measures.items():
         try:
             # An imaginary part is dropped with a warning, as for a score.
             value = np.asarray(measure(result)).astype(np.float64)
-            found[name] = float(value.reshape(()))
+            values[name] = float(value.reshape(()))
         except Exception:
             if raises:
                 raise
             warn_of_failure(name, subject, traceback.format_exc())
-            found[name] = math.nan
-    return found
+            values[name] = math.nan
+    return values
 
 
 def warn_of_failure(name: str, subject: str, text: str) -> None:
@@ -349,8 +349,8 @@ def _accepts(function: Any, n: int) -> bool:
 def check_metrics_suit(models: Sequence[Any], names: Mapping[str, str], y: Any) -> None:
     """Evaluate named metrics on constant predictions; the keys are for messages.
 
-    Other kinds of targets, and models of several kinds, are not checked; their fits
-    fail if the metric does not suit them.
+    For other kinds of targets and for models of several kinds, nothing is checked;
+    their fits fail if the metric does not suit them.
     """
     classifies = all(map(is_classifier, models))
     if not (classifies or all(map(is_regressor, models))):

@@ -1,4 +1,4 @@
-"""Objective of a search: what guides it, from the scores of the folds."""
+"""Objective of a search, computed from the scores of the folds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skbayes.utils.ranking import best_first
 
 
 class Objective(Protocol):
-    """Objective of the trials: what guides a search, from the scores of its folds.
+    """Objective that guides a search, computed from the scores of the folds.
 
     With a callable `scoring`, its metrics are known after the first fit.
     """
@@ -51,7 +51,7 @@ class Objective(Protocol):
     def of_trial(self, trial: Trial) -> Any:
         """Return the observation of a trial for the optimizer."""
 
-    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
+    def best_known(self, observations: Sequence[tuple]) -> list[dict[str, Any]]:
         """Return the best configurations of (params, scores, noise) tuples."""
 
 
@@ -61,9 +61,9 @@ class GuidingMetric:
     With a callable `scoring`, the names of the metrics are checked after the first fit,
     since they are not available earlier.
 
-    `name` is "score" if there is only one, and None while it is not known. `metrics`
-    are the names of all metrics. A ValueError is raised if a rule of `refit` chooses by
-    another metric.
+    `name` is "score" for a single metric, and None until it is known. `metrics` are the
+    names of all metrics. A ValueError is raised if a rule of `refit` chooses by a
+    metric that is not among them.
     """
 
     measures: Mapping[str, Any] = {}
@@ -109,10 +109,10 @@ class GuidingMetric:
         """Return the observation of a trial for the optimizer."""
         return trial.score
 
-    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
+    def best_known(self, observations: Sequence[tuple]) -> list[dict[str, Any]]:
         """Return the best of some observations: parameters, scores, noise."""
-        order = best_first([score for _, score, *_ in known])
-        return [known[place][0] for place in order[:1]]
+        order = best_first([score for _, score, *_ in observations])
+        return [observations[place][0] for place in order[:1]]
 
     def _resolve(self, names: list[str]) -> None:
         refit = self._refit

@@ -1,4 +1,4 @@
-"""Meaning of the parameters `refit`, `return_folds` and of limits."""
+"""Parsers of the parameters `refit`, `return_folds` and of limits."""
 
 from __future__ import annotations
 
@@ -36,59 +36,59 @@ _SECONDS = {
 }
 
 
-def parse_trial_limits(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the limits of a trial that are given, in seconds and bytes.
+def parse_trial_limits(limits: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the limits of a trial, in seconds and bytes.
 
     An ImportError is raised if psutil, which measures the memory, is not installed.
     """
-    found: dict[str, Any] = {}
-    for name, value in (given or {}).items():
+    parsed: dict[str, Any] = {}
+    for name, value in (limits or {}).items():
         if name not in ("time", "memory"):
             raise ValueError(
                 f"trial_limits: {name!r} is not the name of a limit; write "
                 "trial_limits={'time': '5 min', 'memory': '2 GB'}, or one of them."
             )
         if value is not None and name == "time":
-            found[name] = parse_time("trial_limits['time']", value)
+            parsed[name] = parse_time("trial_limits['time']", value)
         elif value is not None:
             require_psutil()
-            found[name] = parse_size("trial_limits['memory']", value)
-    return found
+            parsed[name] = parse_size("trial_limits['memory']", value)
+    return parsed
 
 
-def parse_time(name: str, given: Any) -> float | None:
+def parse_time(name: str, value: Any) -> float | None:
     """Convert the time limit `name`, such as "5 min", to seconds."""
-    if given is None or (is_number(given) and given > 0):
-        seconds: float | None = given
+    if value is None or (is_number(value) and value > 0):
+        seconds: float | None = value
         return seconds
-    total = _total(given, _SECONDS)
+    total = _total(value, _SECONDS)
     if not total > 0.0:
         raise ValueError(
             f"{name} must be a positive number of seconds, or a string with the units "
-            f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {given!r}."
+            f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {value!r}."
         )
     # The journal then contains the same limit as for a number of seconds.
     return int(total) if total.is_integer() else total
 
 
-def parse_size(name: str, given: Any) -> int:
+def parse_size(name: str, value: Any) -> int:
     """Convert the size `name`, such as "2 GB", to bytes."""
-    if is_number(given) and given >= 1 and given == int(given):
-        return int(given)
-    total = _total(given, _FACTORS)
+    if is_number(value) and value >= 1 and value == int(value):
+        return int(value)
+    total = _total(value, _FACTORS)
     if not total > 0.0:
         raise ValueError(
             f"{name} must be a positive number of bytes, or a string with one of the "
-            f"units {', '.join(_UNITS)}, such as '2 GB', got {given!r}."
+            f"units {', '.join(_UNITS)}, such as '2 GB', got {value!r}."
         )
     return math.ceil(total)
 
 
-def _total(given: Any, units: Mapping[str, float]) -> float:
-    """Return the sum of the amounts in a string; 0 or NaN if it has anything else."""
-    if not isinstance(given, str) or _AMOUNT.sub("", given):
+def _total(text: Any, units: Mapping[str, float]) -> float:
+    """Return the sum of the amounts in a string; 0 or NaN if it has other parts."""
+    if not isinstance(text, str) or _AMOUNT.sub("", text):
         return 0.0
-    parts = _AMOUNT.findall(given)
+    parts = _AMOUNT.findall(text)
     return math.fsum(float(n) * units.get(unit.lower(), math.nan) for n, unit in parts)
 
 
@@ -109,9 +109,9 @@ RULES: dict[str, frozenset[str]] = {
 class RefitChoice:
     """Meaning of a value of `refit`.
 
-    `plain` is a value that GridSearchCV accepts, or weights of objectives. For a
-    `rule`, it is the metric that the rule uses, or True for a single metric. `metric`
-    is the one that is named, if any.
+    `plain` is a value that GridSearchCV accepts, or weights of objectives. With a
+    `rule`, it is the metric of the rule, or True for a single metric. `metric` is the
+    metric that `refit` names, if any.
     """
 
     plain: Any = True
@@ -123,8 +123,8 @@ class RefitChoice:
 def refit_choice(refit: Any, scoring: Any = None) -> RefitChoice:
     """Return the meaning of a value of `refit`.
 
-    A string among several metrics of `scoring` is a metric, also if a rule has the same
-    name. A dict without "rule" contains the weights of objectives.
+    A string that is one of several metrics of `scoring` is a metric, even if a rule has
+    the same name. A dict without "rule" contains the weights of objectives.
     """
     is_dict = isinstance(refit, Mapping) and "rule" in refit
     options = dict(refit) if is_dict else {"rule": refit}

@@ -1,4 +1,4 @@
-"""Outputs of estimators after a round, and estimators that give them to scorers.
+"""Outputs of estimators after a round, and estimators that pass them to scorers.
 
 *Outputs* are the prediction methods of an estimator for some rows, as functions without
 arguments.

@@ -10,10 +10,10 @@ number of complete trials observed before.
 - ``variance``: residual variance of a score after the means of its trial and of its
   split are subtracted. It is estimated from the best quarter of the trials by a two-way
   analysis of variance without replication, with (n - 1) (K - 1) degrees of freedom for
-  n of these trials. Bad trials often have noisier scores, and are not those with which
-  a trial must be compared. Trials with equal scores in all splits are counted once. If
-  fewer than three trials differ, the variance between the splits of a trial, which is
-  at least as large, is included as one more degree of freedom.
+  n of these trials. Bad trials often have noisier scores, and a trial is not compared
+  with them. Trials with equal scores in all splits are counted once. If fewer than
+  three trials differ, the variance between the splits of a trial, which is at least as
+  large, is included as an additional degree of freedom.
 
 Scores are compared within splits, because splits differ more than good trials do, and
 all trials use the same splits. With a flat prior on the true difference, the difference
@@ -49,9 +49,9 @@ BEST_SHARE = 0.25
 def first_scores(
     folds: Sequence[FoldResult], objective: Objective
 ) -> FloatArray | None:
-    """Return the guiding scores of the first folds of a trial, as if it had no others.
+    """Return the guiding scores of the first folds of a trial, without later folds.
 
-    None if one of them has no score.
+    The result is None if one of them has no score.
     """
     if not all(fold.is_fitted and fold.fit_error is None for fold in folds):
         return None
@@ -65,10 +65,10 @@ def _scores(folds: Sequence[FoldResult], objective: Objective) -> FloatArray:
 
 
 def race_of(complete: Complete, first: Sequence[int], objective: Objective) -> Race:
-    """Return the race of a trial of which only the folds `first` are finished.
+    """Return the race of a trial whose folds `first` are the only finished ones.
 
     The scores of a fold may depend on the other folds, such as with `early_stopping`.
-    Those of the best trial are then computed again, without its other folds.
+    The scores of the best trial are then computed again, without its other folds.
     """
     first = list(first)
     rows = [
@@ -87,8 +87,8 @@ class Race:
     """Comparison of the first folds of a trial with the best complete trial.
 
     `table` (n, K) are the scores of the complete trials by split; greater is better.
-    `first_of`, if given, is called with the place of the best one, and returns the
-    scores of its first folds before the other folds were finished.
+    `first_of`, if it is not None, is called with the row of the best trial, and returns
+    the scores of its first folds before the other folds were finished.
     """
 
     def __init__(
@@ -152,10 +152,10 @@ class Pruning(Aspect):
     name = "pruning"
 
     def begin(self, evaluation: Evaluation) -> None:
-        """Let the folds run one after the other; the first one depends on the trial.
+        """Run the folds one after the other; the first fold depends on the trial.
 
-        Similar configurations have similar residuals, and would all be pruned if the
-        first fold disfavors them.
+        Similar configurations have similar residuals, and would all be pruned if they
+        were bad on the same first fold.
         """
         places = [index for group in evaluation.groups for index in group]
         first = evaluation.number % len(places)

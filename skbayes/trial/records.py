@@ -70,16 +70,18 @@ class FoldResult:
     extras : dict of str to object
         Measurements of the aspects of trials, in the types of JSON. `costs` are stored
         separately from the scores. `multimetric` is 1 if a scorer returned a dict with
-        a single metric called "score". `warm_up` marks the first fit of its kind in its
-        process. `outcomes` have constraints. `shared_time` is the part of the times in
-        seconds that shared steps of pipelines saved. `curves` are scores by metric
-        after each round of a grid up to `max_rounds`. `rounds` is the number that the
-        other folds choose. `test_scores` refer to a fit with `fitted_params`.
+        a single metric called "score". `warm_up` marks the first fit of a class in a
+        process. `outcomes` are outcomes with constraints. `shared_time` is the part of
+        the times in seconds that shared steps of pipelines saved. `curves` are scores
+        by metric after each round of a grid up to `max_rounds`. `rounds` is the number
+        of rounds that the other folds choose. `test_scores` belong to a fit with
+        `fitted_params`.
     kept : dict of str to object
         Values that are needed until the trial is finished, and not stored with it.
-        Aspects keep values such as fitted estimators. The others are the `exception` of
-        the fit with its `traceback`, the `reason` for which it was aborted, its
-        `seconds` in the worker, and those for which it `waited` for a process.
+        Aspects keep values such as fitted estimators. The other values are the
+        `exception` of the fit with its `traceback`, the `reason` for which it was
+        aborted, its `seconds` in the worker, and the seconds that it `waited` for a
+        process.
     """
 
     test_scores: dict[str, float] = field(default_factory=dict)
@@ -183,10 +185,10 @@ class Trial:
     folds : tuple of FoldResult
         Results of the splits.
     score : float
-        Mean over the folds of its fidelity of the metric that guides the search. The
-        surrogate is fitted to this value. It is NaN for a failed trial. For an
-        unfinished trial, it is the mean that is predicted from the first folds, or NaN
-        without any fold.
+        Mean of the metric that guides the search, over the folds of the trial's
+        fidelity. The surrogate is fitted to this value. It is NaN for a failed trial.
+        For an unfinished trial, it is the mean that is predicted from the first folds,
+        or NaN without any fold.
     duration : float
         Wall time of the fits in seconds.
     state : {"complete", "failed", "timed_out", "out_of_memory", "pruned"}
@@ -262,9 +264,9 @@ class Trial:
 
     @property
     def rounds(self) -> int | None:
-        """Number of rounds with the best mean score over the splits, if tracked.
+        """Number of rounds with the best mean score over the splits, if available.
 
-        Each fold is scored at the number that is best for the others.
+        Each fold is scored at the number of rounds that is best for the other folds.
         """
         return self.extras.get("rounds")
 
@@ -426,10 +428,10 @@ class History(Sequence[Trial]):
         return None if self._best is None else self._trials[self._best]
 
     def best_first(self) -> list[Trial]:
-        """Return the complete trials of the last stage that has any, best first.
+        """Return the complete trials of the last stage with any, best first.
 
-        A smaller violation of the constraints counts more than a greater score. Of
-        trials that are equally good, the earlier one comes first.
+        A smaller violation of the constraints counts more than a greater score. Equally
+        good trials keep their order.
         """
         return [self._trials[place] for place in self._ranked(range(len(self)))]
 

@@ -49,7 +49,7 @@ ALL_ROWS = Sample()
 class Subsets:
     """Training subsets of a search, from ranks (n,) of training rows.
 
-    `needed` are the smallest sizes, by subset and split. Subsets that are `stratified`
+    `needed` are the smallest possible sizes, by subset and split. `stratified` subsets
     contain each class.
     """
 
@@ -84,11 +84,11 @@ class Subsets:
         for subset in sorted({sample.subset for sample in partial}):
             ranks[subset], needed[subset] = [], []
             for split, train in enumerate(rows):
-                own = None if classes is None else classes[train]
+                strata = None if classes is None else classes[train]
                 parts = None if units is None else units[train]
                 rng = make_generator(seed, Stream.SUBSET, subset, split)
-                ranks[subset].append(_ranks(own, parts, len(train), rng))
-                needed[subset].append(_least(ranks[subset][-1], own))
+                ranks[subset].append(_ranks(strata, parts, len(train), rng))
+                needed[subset].append(_least(ranks[subset][-1], strata))
         return cls(ranks, sizes, needed, classes is not None)
 
     def rows(self, split: int, train: Any, sample: Sample) -> Any:

@@ -130,9 +130,9 @@ def read(view: memoryview, least: float) -> Any:
     return pickle.loads(head, buffers=buffers)
 
 
-def place_of_folders(given: str | None) -> str:
+def place_of_folders(folder: str | None) -> str:
     """Return the folder for temporary folders, as in joblib."""
-    place = given or os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
+    place = folder or os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
     return os.path.expanduser(place)
 
 

@@ -55,11 +55,12 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     Warns
     -----
     UserWarning
-        If some configurations are omitted: those outside of the space, those without a
-        finite score, failed or pruned trials of a study, and trials with fewer
-        resources or a smaller share of the training sets than others. A configuration
-        is outside of the space if it lacks a hyper-parameter, or if the space lacks one
-        of its hyper-parameters or values.
+        If some configurations are omitted. These are configurations outside of the
+        space, configurations without a finite score, and failed or pruned trials of a
+        study. Trials with fewer resources, or a smaller share of the training sets,
+        than other trials are also omitted. A configuration is outside of the space if
+        it lacks a hyper-parameter, or if the space lacks one of its hyper-parameters or
+        values.
 
     Notes
     -----
