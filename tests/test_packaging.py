@@ -83,7 +83,7 @@ def test_lower_bounds_are_those_tested(project):
         assert re.search(rf"^{name}=={lowest}(\.0)*\b", oldest, re.MULTILINE)
 
 
-def test_nothing_that_pip_must_compile_is_required(project):
+def test_no_required_package_needs_a_compiler(project):
     """The package liblinear-official has no wheels for Linux and is optional."""
     names = {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}
     assert "liblinear-official" not in names
@@ -110,7 +110,7 @@ def test_text_files_have_an_encoding():
                 assert "b'" in code or "utf-8" in code, (path, code)
 
 
-def test_no_path_of_a_machine(tracked_files):
+def test_files_contain_no_path_of_a_machine(tracked_files):
     found = [
         f"{path.relative_to(ROOT)}: {match[0].decode()}"
         for path in tracked_files

@@ -155,7 +155,7 @@ def test_steps_open_and_close_branches():
     np.testing.assert_allclose(ranked[0], target[0], atol=1e-3)
 
 
-def test_nothing_is_proposed_that_is_not_admitted():
+def test_only_admitted_configurations_are_proposed():
     space = Space.from_notation({"x": (0.0, 1.0), "n": (1, 50)})
     target = space.encode([{"x": 0.9, "n": 40}])  # columns: n, x
     candidates, rng = Left(space), np.random.default_rng(0)

@@ -72,7 +72,7 @@ def test_the_worth_is_that_of_the_definition(name, labels):
     )
 
 
-def test_what_a_random_walk_reaches():
+def test_a_random_walk_labels_the_nodes_that_it_reaches():
     """Random walks from the best node to each other one and back."""
     best, labels = LABELED[1], []
     for node in LABELED:
@@ -125,7 +125,7 @@ def test_equal_scores_and_failures(labels):
 
 
 @pytest.mark.parametrize("labels", LABELS)
-def test_what_is_pending_has_the_label_predicted_for_it(labels):
+def test_pending_nodes_have_their_predicted_labels(labels):
     before = proposer(labels).scores(NODES[FREE])
     unfitted = InfluenceProposer(GRAPH, ExpectedInfluence(labels))
     pending = unfitted.fit(known(pending=[FREE[3], FREE[7], LABELED[0]]))

@@ -79,7 +79,7 @@ def test_costs_count_by_their_logarithms():
     )
 
 
-def test_what_is_pending_is_worth_less_than_before():
+def test_pending_points_are_worth_less_than_before():
     told = known()
     alone = unfitted().fit(told)
     row = CANDIDATES[[np.argmax(alone.scores(CANDIDATES))]]

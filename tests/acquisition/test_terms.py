@@ -182,7 +182,7 @@ def test_agreement_is_twice_the_p_value_of_a_negative_correlation(seed):
     assert term.weight == pytest.approx(5.0 / len(X) * min(1.0, 2.0 * expected))
 
 
-def test_what_agrees_or_says_nothing_is_believed():
+def test_priors_that_agree_or_are_flat_have_full_weight():
     X = rows(10)
     density = PRIOR.log_density(X)
     assert agreement(PRIOR, observed(X, -density)) < 1e-6

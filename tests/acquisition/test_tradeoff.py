@@ -218,7 +218,7 @@ def test_incumbents_are_those_with_the_best_tradeoff():
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("cost_scale", ["log", "raw"])
-def test_gradient(rule, cost_scale):
+def test_gradients_agree_with_finite_differences_on_both_scales(rule, cost_scale):
     proposer = _unfitted(rule, cost_scale).fit(_known(_lognormal))
     X = np.random.default_rng(1).random((5, D))
     values, gradient = proposer.scores_and_gradient(X)
@@ -235,7 +235,7 @@ def test_many_candidates_are_scored_in_parts():
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_of_two_with_the_same_score_the_cheaper_is_preferred(rule):
+def test_the_cheaper_of_two_equal_scores_is_preferred(rule):
     known = _known(lambda X, rng: 0.2 + X[:, 1], n=20)
     proposer = _unfitted(rule).fit(known)
     cheap, dear = np.array([[0.4, 0.05, 1.0]]), np.array([[0.4, 0.95, 1.0]])

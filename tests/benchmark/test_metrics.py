@@ -62,7 +62,7 @@ def test_measures_of_several_objectives():
     assert found == {"fto": (4, False), "fta": (6, False), "fbp": (1, False)}
 
 
-def test_censored_runs_count_to_their_cap_and_are_told():
+def test_censored_runs_count_to_their_cap_and_are_marked():
     table = make_table(SCORES, tolerance=0.5)
     runs = [make_run([0, 2, 3, 5, 7], 0, finished=False), make_run([0, 1, 2, 3], 1)]
     summary = summarize(runs, table)

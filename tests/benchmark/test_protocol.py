@@ -70,7 +70,7 @@ def test_all_methods_start_from_the_same_rows(table):
     assert run_method("random", table, seed=6, cap=3).rows != list(*starts)
 
 
-def test_no_row_is_taken_twice_and_every_score_is_told(small):
+def test_each_row_is_taken_once_and_each_score_is_passed(small):
     run = run_method(Recorder, small.first(1), seed=0)
     assert len(run.rows) == len(set(run.rows))
     assert Recorder.told == [
@@ -93,7 +93,7 @@ def test_run_ends_when_nothing_is_left_to_measure(table):
     assert run.rows[-1] in several.front or len(run.rows) == several.front_budget
 
 
-def test_cap(table):
+def test_runs_end_at_their_cap(table):
     run = run_method("random", table, seed=0, cap=10)
     assert (len(run.rows), run.finished, run.n_snapped) == (10, False, 0)
     with pytest.raises(ValueError, match="cap must be at least 3"):
@@ -128,7 +128,7 @@ def test_runs_are_the_same_however_many_at_a_time(small):
     ]
 
 
-def test_benchmark_goes_on_where_it_was(small, tmp_path, monkeypatch):
+def test_an_interrupted_benchmark_continues(small, tmp_path, monkeypatch):
     table = small.first(1)
     calls = []
 

@@ -127,7 +127,7 @@ def test_csv_and_frame_give_the_same_table(tmp_path):
         ({"params": [{"a": 0}, {"a": 1}], "scales": {"a": "log"}}, "'a'.*values > 0"),
     ],
 )
-def test_mistakes_are_named(change, message):
+def test_wrong_tables_are_refused_by_name(change, message):
     arguments = {
         "params": [{"a": 1}, {"a": 2}],
         "objectives": {"y": [1.0, 2.0]},

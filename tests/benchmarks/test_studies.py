@@ -35,7 +35,7 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("label", STUDIES)
-def test_smallest_case(label, capsys):
+def test_each_study_runs_its_smallest_case(label, capsys):
     module, name = STUDIES[label]
     studies = getattr(module, "STUDIES", None) or {name: module.STUDY}
     summary = harness.main(studies, module.__doc__, [name, *studies[name].smallest])
@@ -125,7 +125,7 @@ def test_figures_may_add_rows():
     assert list(groups["all"]) == ["rule"] and groups["all"]["rule"]["runs"] == 6
 
 
-def test_results(tmp_path, monkeypatch):
+def test_results_are_saved_with_versions(tmp_path, monkeypatch):
     monkeypatch.setattr(harness, "HERE", tmp_path / "benchmarks")
     summary = _main("--save", "saved")
     path = tmp_path / "benchmarks" / "results" / "example" / "saved.json"

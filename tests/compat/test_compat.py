@@ -23,7 +23,7 @@ def release():
     return tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
-def test_callbacks_are_told_by_signature_and_agree_with_the_release():
+def test_callbacks_exist_since_release_1_9():
     assert compat.HAS_CALLBACKS == (release() >= (1, 9))
 
 

@@ -28,5 +28,5 @@ def test_fit_names_what_is_missing_and_the_import_works():
     assert n_needed > 20
 
 
-def test_nothing_is_missing_on_a_supported_release():
+def test_no_private_name_is_missing_on_a_supported_release():
     assert private_names.MISSING == []

@@ -87,7 +87,7 @@ LEFT += [
 @pytest.mark.parametrize(
     ("name", "searched", "params", "left"), LEFT, ids=lambda one: str(one)[:30]
 )
-def test_what_conflicts_with_a_set_parameter_is_not_searched(
+def test_entries_that_conflict_with_a_set_parameter_are_removed(
     name, searched, params, left
 ):
     default = _space(_make(name))

@@ -73,7 +73,7 @@ def test_pages_of_the_repository():
         assert list(checker.broken_in_markdown(checker.ROOT / name)) == []
 
 
-def test_command(pages):
+def test_the_command_prints_broken_links_and_fails(pages):
     def run():
         command = [sys.executable, str(SCRIPT), str(pages)]
         return subprocess.run(command, capture_output=True, text=True)

@@ -26,7 +26,7 @@ ADDED = {
 
 
 @each_class
-def test_nothing_is_left_to_write(kind):
+def test_the_shared_code_of_the_searches_is_up_to_date(kind):
     assert door.written(kind, door.source(kind), THEIRS) == door.source(kind)
 
 

@@ -36,7 +36,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("text", RULES)
-def test_rules(tmp_path, text):
+def test_rules_report_their_sentences(tmp_path, text):
     found = {rule for _, rule in _rules(tmp_path, "page.rst", text + "\n")}
     assert found == {RULES[text]} - {None}
 
@@ -91,7 +91,7 @@ def function(x):
 '''
 
 
-def test_lines(tmp_path):
+def test_problems_have_the_line_of_their_sentence(tmp_path):
     for name, text, lines in (
         ("page.rst", PAGE, [13, 17]),
         ("page.md", MARKDOWN, [9]),
@@ -101,7 +101,7 @@ def test_lines(tmp_path):
         assert found == [(line, "skbayes.opening") for line in lines]
 
 
-def test_command(tmp_path):
+def test_the_command_prints_problems_and_fails(tmp_path):
     good, bad = tmp_path / "good.rst", tmp_path / "bad.rst"
     good.write_text("Good text.\n")
     bad.write_text("But this.\n")

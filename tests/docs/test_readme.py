@@ -69,7 +69,7 @@ SENTENCES = {
     ),
     "The second one runs the tests.": ".ci/run::run_readme_command tests",
     "It needs a C++ compiler, and takes about six minutes on two cores:": (
-        "test_nothing_that_pip_must_compile_is_required"
+        "test_no_required_package_needs_a_compiler"
     ),
 }
 
@@ -80,7 +80,7 @@ ROWS = {
     "[`HyperTuneSearchCV`]": "test_the_small_optimum_is_tried_first_on_all_data",
     "[`TextRepresentationSearchCV`]": "test_trials_score_as_the_plain_pipeline",
     "[`TradeoffSearchCV`]": (
-        "test_it_finds_the_best_tradeoff",
+        "test_the_best_tradeoff_is_found",
         "test_costs_by_name",
     ),
     "[`ParetoSearchCV`]": "test_the_front_holds_what_nothing_dominates",
@@ -132,7 +132,7 @@ def test_every_sentence_and_mark_has_an_entry():
     assert set(rows()) == set(ROWS)
 
 
-def test_what_an_entry_names_exists():
+def test_tests_of_the_claims_exist():
     tests = "".join(p.read_text("utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
     for held in [*SENTENCES.values(), *ROWS.values()]:
         for entry in (held,) if isinstance(held, str) else held:
@@ -153,7 +153,7 @@ def test_every_link_is_absolute():
         assert not target.endswith(".rst")
 
 
-def test_it_is_short():
+def test_the_readme_is_short():
     assert len(README.split()) <= 800
 
 

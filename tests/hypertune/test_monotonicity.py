@@ -112,7 +112,7 @@ def test_the_user_decides():
         ("none", TypeError, "complexity must be"),
     ],
 )
-def test_mistakes_are_named(complexity, error, message):
+def test_wrong_signs_are_named(complexity, error, message):
     with pytest.raises(error, match=message):
         check(complexity, {"C": RANGE, "kernel": ["rbf", "poly"]})
 
@@ -143,7 +143,7 @@ def score(params):
 
 
 @pytest.mark.parametrize("n_under_way", [1, 3])
-def test_each_is_asked_as_if_it_were_alone(n_under_way):
+def test_each_optimizer_proposes_as_if_it_were_alone(n_under_way):
     together = side_by_side()
     asked, waiting = [], []
     for _ in range(12):
@@ -169,7 +169,7 @@ def test_scores_of_equal_configurations_belong_to_their_proposals():
     assert np.ravel(scores) == pytest.approx([1.0, 2.0])
 
 
-def test_what_was_asked_for_by_an_earlier_run_is_pending():
+def test_proposals_of_an_earlier_run_are_pending():
     one, other = side_by_side(), side_by_side()
     for params in one.ask(7):
         other.pend(params)
@@ -177,7 +177,7 @@ def test_what_was_asked_for_by_an_earlier_run_is_pending():
         assert other.ask() == params
 
 
-def test_what_is_forgotten_can_be_asked_for_again():
+def test_forgotten_configurations_can_be_proposed_again():
     together = side_by_side({"x": [1, 2]}, 2)
     assert together.n_configurations == 4
     first = together.ask(4)

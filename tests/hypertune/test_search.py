@@ -138,7 +138,7 @@ def test_without_known_signs_or_samples_it_is_said_or_tried_whole():
     assert len(search.set_params(random_state=0).fit(X, y).trials_) == 12
 
 
-def test_what_is_known_is_about_all_data(search):
+def test_warm_starts_apply_to_the_search_on_all_data(search):
     with pytest.warns(UserWarning, match="15 without a comparable score"):
         warm = make(warm_start_from=search, n_iter=19).fit(X, y)
     # Small samples are searched as without it; then the best known configuration comes

@@ -146,7 +146,7 @@ def test_advice_is_where_users_look(tmp_path, capsys):
     assert "Total time" in page
 
 
-def test_where_there_is_no_advice_nothing_is_shown(capsys):
+def test_without_advice_the_table_has_no_row(capsys):
     grid = {"max_depth": [1, 2]}
     search = BayesSearchCV(
         DecisionTreeClassifier(random_state=0), grid, cv=2, random_state=0, verbose=1
@@ -168,7 +168,7 @@ def test_a_gain_within_chance_is_no_gain(gain, std, start):
     assert [one.startswith(start or "-") for one in found] == [True] * bool(start)
 
 
-def test_what_an_ensemble_adds_and_costs():
+def test_advice_contains_the_gain_and_cost_of_an_ensemble():
     from skbayes.search import EnsembleResult
 
     space = {"max_depth": [1, 2]}

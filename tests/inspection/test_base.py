@@ -22,7 +22,7 @@ def test_without_matplotlib(monkeypatch):
         base.get_axes()
 
 
-def test_axes():
+def test_axes_are_made_or_taken():
     ax = plt.subplots()[1]
     assert base.get_axes(ax) is ax
     assert base.get_axes().figure is not ax.figure
@@ -67,7 +67,7 @@ def lightness(colors):
     return np.array([to_rgb(color) for color in colors]) @ [0.2126, 0.7152, 0.0722]
 
 
-def test_series_can_be_told_apart_without_colors():
+def test_series_differ_without_colors():
     assert len({str(one.linestyle) for one in base.SERIES}) == len(base.SERIES)
     assert len({one.marker for one in base.SERIES}) == len(base.SERIES)
     assert np.ptp(lightness([one.color for one in base.SERIES[:3]])) > 0.2
@@ -122,7 +122,7 @@ def test_behind_a_transparent_figure_texts_can_be_read(texts):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_what_is_far_worse_is_shown_at_the_edge(sign):
+def test_outliers_are_shown_at_the_edge(sign):
     ax = plt.subplots()[1]
     scores = sign * np.array([0.9, 0.91, 0.92, 0.93, -50.0, np.nan])
     ax.scatter(np.arange(6), scores, gid=base.TRIALS)

@@ -133,7 +133,7 @@ def test_a_metric_may_be_called_anything(display):
 
 
 @each_display
-def test_it_is_drawn_where_the_user_says(display):
+def test_displays_are_drawn_on_the_axes_of_the_user(display):
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
     made = display.from_history(drawn.history(0.5, 0.6), ax=right)
     assert made.figure_ is figure
@@ -141,7 +141,7 @@ def test_it_is_drawn_where_the_user_says(display):
 
 
 @each_display
-def test_what_cannot_be_drawn(display):
+def test_wrong_sources_and_axes_are_refused(display):
     with pytest.raises(NotFittedError):
         display.from_search(BayesSearchCV(SVC(), {"C": [1]}))
     with pytest.raises(TypeError, match="source: expected a fitted search"):

@@ -168,7 +168,7 @@ def test_parameter_that_exists_under_some_options_only(iris):
         importance(search.cv_results_)
 
 
-def test_several_metrics(iris):
+def test_importance_uses_the_chosen_metric(iris):
     scoring = ["accuracy", "balanced_accuracy"]
     search = GridSearchCV(SVC(), GRID, cv=3, scoring=scoring, refit="accuracy")
     search.fit(*iris)

@@ -63,7 +63,7 @@ def test_line_runs_along_what_is_dominated(make):
     np.testing.assert_allclose(path[1::2, 1], np.maximum(at[1:, 1], at[:-1, 1]))
 
 
-def test_evolution(make):
+def test_evolution_shows_fronts_and_the_hypervolume(make):
     search = make[2]
     display = ParetoDisplay.from_search(search, kind="evolution")
     np.testing.assert_allclose(display.line_.get_ydata(), search.hypervolume_)

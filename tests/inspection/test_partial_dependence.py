@@ -62,7 +62,7 @@ def every(space, **fixed):
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
-def test_it_is_the_mean_over_all_others(surrogate):
+def test_the_dependence_is_the_mean_over_all_others(surrogate):
     model = score_model(history_of(GRID, 15), surrogate=surrogate, search_spaces=GRID)
     single, pair = dependences(model, ["b", ("a", "c")])
     expected = [mean_over(model, every(GRID, b=b)) for b in GRID["b"]]
@@ -173,7 +173,7 @@ def test_a_search_shows_its_own_model():
     assert one.mean.min() > 0 and "lower is better" in model.record.label
 
 
-def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit():
+def test_scores_of_a_tradeoff_are_shown_in_their_unit():
     spaces = {"var_smoothing": (1e-9, 1.0, "log-uniform")}
     options = {"scoring": "neg_log_loss", "score_range": (-4.0, 0.0), "random_state": 0}
     search = TradeoffSearchCV(
@@ -192,7 +192,7 @@ def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit():
 
 
 @pytest.mark.parametrize("kind", ["tpe", "pareto", "history"])
-def test_where_there_is_no_model_of_the_score_one_is_fitted(kind):
+def test_without_a_model_of_the_score_one_is_fitted(kind):
     if kind == "tpe":
         source = BayesSearchCV(GaussianNB(), {"var_smoothing": (0.0, 1.0)}, n_iter=6)
         source.set_params(surrogate="tpe", cv=2).fit(drawn.X, drawn.y)
@@ -332,7 +332,7 @@ PARAMS = "params must be a list of names, or of pairs of different names, among"
         (["a"], {"surrogate": "gpp"}, "surrogate must be one of"),
     ],
 )
-def test_bad_arguments(parameters, options, match):
+def test_wrong_arguments_are_refused(parameters, options, match):
     with pytest.raises(ValueError, match=match):
         PartialDependenceDisplay.from_history(
             history_of(GRID, 5), parameters, search_spaces=GRID, **options

@@ -159,7 +159,7 @@ def test_the_summary_figure_contains_the_main_plots(search, tmp_path):
         ("nowhere/search.png", FileNotFoundError, "path: there is no folder 'nowhere'"),
     ],
 )
-def test_what_is_no_image_is_refused_before_anything_is_drawn(
+def test_paths_without_an_image_type_are_refused_before_drawing(
     search, tmp_path, monkeypatch, path, error, match
 ):
     monkeypatch.chdir(tmp_path)

@@ -128,7 +128,7 @@ def test_parameters_of_branches_have_one_scale_each():
     assert (scale.low, scale.high) == (0.1, 20.0)
 
 
-def test_what_never_changes_is_left_out():
+def test_constant_hyper_parameters_are_left_out():
     params = [{"a": 1, "b": 2}, {"a": 2, "b": 2}]
     assert [one.name for one in scales_of(params)] == ["a"]
     assert [one.name for one in scales_of(params, names=["b"])] == ["b"]

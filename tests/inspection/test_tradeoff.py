@@ -25,7 +25,7 @@ def search(tmp_path_factory):
     ).fit(X, y)
 
 
-def test_it_is_the_curve_of_the_search(search):
+def test_the_curve_is_that_of_the_search(search):
     display = TradeoffDisplay.from_search(search)
     curve = search.tradeoff_curve_
     np.testing.assert_array_equal(display.rows, curve["trial"])

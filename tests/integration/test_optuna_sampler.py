@@ -42,7 +42,7 @@ def run(objective, n_trials, direction="minimize", **options):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_it_finds_the_best_in_either_direction(sign):
+def test_the_best_is_found_in_either_direction(sign):
     direction = "minimize" if sign > 0 else "maximize"
     study = run(lambda trial: sign * parabola(trial), 20, direction, seed=0)
     assert sign * study.best_value < 0.1

@@ -47,7 +47,7 @@ def code_of(section):
 
 @pytest.mark.parametrize("section", [s for s in SECTIONS if code_of(s)])
 @pytest.mark.filterwarnings("ignore")
-def test_section(section, tmp_path, monkeypatch):
+def test_the_code_of_each_section_runs(section, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = code_of(section)
     for name in re.findall(r"^ *(?:import|from) (\w+)", code["python"], re.M):

@@ -290,7 +290,7 @@ def test_every_task_is_run_with_workers(backend):
         assert set(threading.enumerate()) <= before
 
 
-def test_what_ends_first_is_handed_back_first():
+def test_tasks_are_returned_in_the_order_in_which_they_end():
     gates = [threading.Event() for _ in range(3)]
     with TrialExecutor(environment(backend="threading"), size=3, n_tasks=2) as executor:
         for number, gate in enumerate(gates):

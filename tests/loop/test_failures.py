@@ -137,9 +137,7 @@ def test_the_first_trial_has_none_of_several_metrics(scoring, refit):
 
 @pytest.mark.filterwarnings("ignore:One or more of the")
 @pytest.mark.parametrize("scoring", [None, ["accuracy", "f1_macro"]])
-def test_what_set_params_refuses_for_one_proposal_costs_that_trial(
-    scoring, monkeypatch
-):
+def test_parameters_that_are_refused_cost_one_trial(scoring, monkeypatch):
     # Every single value is valid, and the configurations that check the names are, too.
     allowed = [{"quality": 0.5, "bad": None}]
     monkeypatch.setattr("skbayes.space.Space.covering_sample", lambda self: allowed)
@@ -305,7 +303,7 @@ def test_fewer_trials_end_as_grid_search_does(n_iter):
         unlearnable().set_params(n_iter=n_iter).fit(X, y)
 
 
-def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path, monkeypatch):
+def test_a_journal_of_failed_trials_continues_when_fits_work(tmp_path, monkeypatch):
     search = unlearnable(journal=tmp_path / "a.journal").set_params(n_iter=4)
     for _ in range(2):  # the second one recalls the trials
         with pytest.raises(LookupError, match=AS_IT_IS):

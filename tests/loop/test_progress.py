@@ -255,7 +255,7 @@ def test_the_bar_of_a_search(bars, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
+def test_a_resumed_search_continues_its_progress(bars, tmp_path, capsys):
     search = search_of((0.0, 1.0), n_iter=3, journal=tmp_path / "a.journal").fit(X, y)
     search.set_params(n_iter=5, verbose="progress").fit(X, y)
     assert bars[0].said[0]["initial"] == 3 and bars[0].said[0]["total"] == 5

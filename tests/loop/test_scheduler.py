@@ -178,7 +178,7 @@ def assert_known(fake, n_iter, n_points):
     n_points=st.integers(1, 6),
     n_iter=st.integers(1, 15),
 )
-def test_what_a_proposal_knows_does_not_depend_on_timing(seed, n_points, n_iter):
+def test_observations_before_a_proposal_do_not_depend_on_timing(seed, n_points, n_iter):
     rng = np.random.default_rng(seed)
     fake = Fake(order=lambda numbers: int(rng.choice(numbers)))
     numbers, _ = fake.run(n_iter=n_iter, n_points=n_points)
@@ -272,7 +272,7 @@ def test_timeout_plans_with_the_expected_cost(seconds, timeout, n_trials):
     "n_points, n_iter, finished, dropped",
     [(1, 9, [0, 1], [2]), (3, 9, [0, 1, 3, 4], [2]), (1, 3, [0, 1], [2])],
 )
-def test_what_is_in_flight_at_the_deadline_is_dropped(
+def test_trials_in_flight_at_the_deadline_are_dropped(
     n_points, n_iter, finished, dropped, caplog
 ):
     caplog.set_level("INFO", "skbayes")
@@ -336,7 +336,7 @@ def test_no_trial_is_proposed_when_proposals_take_longer_than_what_is_left():
 
 
 @pytest.mark.parametrize("state", list(TrialState))
-def test_trials_that_were_ended_for_their_memory_are_told_so(state):
+def test_trials_aborted_for_their_memory_are_observed_as_such(state):
     class Heavy(Fake):
         def conclude(self, evaluation, outcome):
             number, params = evaluation
@@ -372,7 +372,7 @@ class Planner(Fake):
         super().start(number, task, alone)
 
 
-def test_what_is_expected_to_end_in_time_is_begun_at_the_end():
+def test_trials_that_are_expected_to_end_in_time_are_started():
     fake = Planner()
     numbers, reason = fake.run(n_iter=9, timeout=10.5)
     assert (numbers, reason) == ([0, 1, 2, 3], "timeout")
@@ -388,7 +388,7 @@ def test_what_is_expected_to_end_in_time_is_begun_at_the_end():
 
 
 @pytest.mark.parametrize("n_points", [1, 3])
-def test_a_request_to_stop_counts_when_the_trial_is_told(n_points):
+def test_a_request_to_stop_counts_when_the_trial_is_observed(n_points):
     fake = Fake(stop_at=2, order=max)
     numbers, reason = fake.run(n_iter=9, n_points=n_points)
     assert reason == "callback"
@@ -396,7 +396,7 @@ def test_a_request_to_stop_counts_when_the_trial_is_told(n_points):
     assert numbers == list(range(2 + n_points))
 
 
-def test_stoppers():
+def test_stoppers_end_the_run_with_their_reason():
     def enough(history):
         return len(history) == 4
 
@@ -445,7 +445,7 @@ def test_the_cause_of_a_breakdown_is_raised(number):
         Fake(killed_once=[0], cause=cause).run(n_iter=8, n_points=4)
 
 
-def test_what_cannot_be_unpickled_is_an_error_of_the_search_that_sent_it():
+def test_objects_that_cannot_be_unpickled_fail_only_their_search():
     text = "A task has failed to un-serialize."
     assert len(Fake(killed_once=[1], text=text).run(n_iter=4, n_points=2)[0]) == 4
     with pytest.raises(BrokenExecutor, match="un-serialize"):
@@ -490,7 +490,7 @@ def test_an_interrupt_before_any_trial_passes_on():
         Fake(interrupt_at=0, in_this_thread=True).run(n_iter=1)
 
 
-def test_report_is_called_after_each_trial_was_told():
+def test_report_is_called_after_each_observed_trial():
     fake, seen = Fake(), []
 
     def report(trial, history):

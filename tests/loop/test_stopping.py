@@ -96,7 +96,7 @@ STOPPERS = [
 
 
 @pytest.mark.parametrize("stopper, reason", STOPPERS, ids=lambda one: repr(one))
-def test_stoppers_are_values(stopper, reason):
+def test_stoppers_can_be_pickled_and_compared(stopper, reason):
     assert stopper.reason == reason
     for other in (pickle.loads(pickle.dumps(stopper)), copy.deepcopy(stopper)):
         assert other == stopper and other.reason == reason
@@ -118,6 +118,6 @@ def test_stoppers_are_values(stopper, reason):
         (lambda: TargetScore(None), TypeError, "score must be a number"),
     ],
 )
-def test_errors_when_made(make, error, match):
+def test_wrong_arguments_of_stoppers_are_refused(make, error, match):
     with pytest.raises(error, match=match):
         make()

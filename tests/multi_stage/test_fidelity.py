@@ -23,7 +23,7 @@ def with_column(X, fidelity):
     return np.column_stack([X, np.full(len(X), fidelity)])
 
 
-def test_it_is_the_surrogate_with_one_more_column():
+def test_the_fidelity_is_an_additional_column():
     wrapped = with_fidelity().fit(KNOWN, f(KNOWN) + 1)
     plain = GaussianProcess(n_options=[0, 0, 0]).fit(
         np.vstack([with_column(KNOWN, 1.0), with_column(EARLIER, 0.4)]),

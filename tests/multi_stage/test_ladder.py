@@ -47,7 +47,7 @@ def test_a_larger_sample_nearly_always_has_time_to_compare_the_best_ones():
 
 @settings(max_examples=60, deadline=None)
 @given(searches, st.floats(0, 200), st.floats(0, 200), st.floats(0, 1))
-def test_a_killed_search_goes_on_where_it_was(search, n_trials, n_more, share):
+def test_a_killed_search_continues_where_it_ended(search, n_trials, n_more, share):
     first = search.run(time_for(search, n_trials))
     n_finished = max(1, round(share * len(first)))
     again = search.killed(n_finished)

@@ -332,7 +332,7 @@ def test_a_last_stage_that_fails_leaves_the_one_before():
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more"
 )
-def test_a_first_stage_that_fails_is_told_and_survived():
+def test_a_first_stage_that_fails_gives_a_warning():
     model = CalibratedClassifierCV(SVC(), cv=8)
     with pytest.warns(
         UserWarning, match="Stage 1 .* sets, 0.09 of the rows, are too small"
@@ -347,7 +347,7 @@ def test_a_first_stage_that_fails_is_told_and_survived():
 
 
 @pytest.mark.parametrize("ends, multi_fidelity", [((11,), False), ((5, 9, 11), True)])
-def test_a_journal_goes_on_in_any_stage(ends, multi_fidelity, tmp_path):
+def test_a_journal_continues_in_any_stage(ends, multi_fidelity, tmp_path):
     kwargs = {"pre_dispatch": 2, "n_iter": 14, "multi_fidelity": multi_fidelity}
     expected = make(**kwargs).fit(X, y)
     path = tmp_path / "journal"
@@ -537,7 +537,7 @@ def test_small_samples_on_which_all_fits_fail_are_left(fake_clock):
     assert np.isfinite(search.best_score_)
 
 
-def test_a_journal_goes_on_with_the_stages_of_the_first_run(fake_clock, tmp_path):
+def test_a_journal_continues_with_the_stages_of_the_first_run(fake_clock, tmp_path):
     kwargs = {"timeout": 400.0, "journal": tmp_path / "journal"}
     first = timed(n_iter=9, **kwargs)
     more = timed(n_iter=20, **kwargs)

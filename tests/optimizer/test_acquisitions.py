@@ -25,7 +25,7 @@ def test_what_does(surrogate, acquisition):
 
 
 @pytest.mark.parametrize("surrogate", ["tpe", ParzenEstimator(), "random", "sobol"])
-def test_what_does_not_predict_scores_does_not_mind_noise(surrogate):
+def test_samplers_ignore_noise(surrogate):
     proposals = []
     for noise in (None, 0.1):
         optimizer = Optimizer(

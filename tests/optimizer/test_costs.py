@@ -237,7 +237,7 @@ def test_censored_costs_raise_one_another():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4])
-def test_what_is_expected_does_not_depend_on_when_it_was_asked(share):
+def test_expected_costs_do_not_depend_on_earlier_calls(share):
     X, costs, rng = make_data(40)
     censored = rng.random(40) < share
     asked = CostModel([0, 0])
@@ -314,7 +314,7 @@ def run(n, surrogate="gp", limit=1.0, never=("c",), told="cost", score=np.nan):
 @pytest.mark.parametrize(
     "surrogate, told", [("gp", "cost"), ("tpe", "cost"), ("gp", "memory")]
 )
-def test_what_never_ends_is_hardly_tried_however_good_it_seems(surrogate, told):
+def test_configurations_that_never_end_are_hardly_tried(surrogate, told):
     limit = 1.0 if told == "cost" else None
     optimizer, tried = run(16, surrogate, told=told, limit=limit, score=1.0)
     _, without = run(16, surrogate, limit=None, score=1.0)
@@ -372,7 +372,7 @@ def test_a_finite_space_in_which_all_others_would_be_ended_is_exhausted():
     assert optimizer.ask()["kind"] == "b"
 
 
-def test_where_nothing_ever_ends_a_continuous_space_still_has_proposals():
+def test_a_continuous_space_whose_trials_never_end_has_proposals():
     optimizer, tried = run(14, never=("a", "b", "c"))
     assert len(tried) == 14
     assert optimizer.n_told == 14

@@ -40,7 +40,7 @@ def test_numbers_that_are_taken():
             assert told(surrogate, noise=np.float64(0.5)).n_told == 1
 
 
-def test_a_line_says_what_was_told():
+def test_repr_summarizes_the_observations():
     optimizer = Optimizer({"x": (0.0, 1.0), "<b>": ["u", "v"]}, random_state=0)
     assert repr(optimizer) == (
         "<Optimizer of <b>, x: surrogate gp, observed 0, pending 0>"

@@ -38,7 +38,7 @@ def run(optimizer, n, objective=score):
     return asked
 
 
-def test_it_finds_the_optimum_of_a_mixed_space():
+def test_the_optimum_of_a_mixed_space_is_found():
     best = []
     for seed in range(2):
         optimizer = Optimizer(MIXED, random_state=seed)
@@ -261,7 +261,7 @@ def test_whole_floats_are_ints_where_ints_are_expected():
         assert repr(params) == "{'depth': 3, 'size': 2, 'x': 0.30000000000000004}"
 
 
-def test_a_score_told_with_much_noise_misleads_less():
+def test_a_noisy_score_has_less_influence():
     """A high score by chance attracts proposals, unless its noise is large."""
     near = {}
     for noise in (None, 25.0):
@@ -273,7 +273,7 @@ def test_a_score_told_with_much_noise_misleads_less():
     assert near[25.0] < near[None]
 
 
-def test_costs_are_expected_from_costs_told():
+def test_expected_costs_follow_observed_costs():
     optimizer = Optimizer(
         {"x": (0.0, 1.0), "model": ["small", "large"]}, random_state=0
     )
@@ -298,7 +298,7 @@ def test_costs_predictions_and_noise_of_zero_do_not_change_proposals():
         costly.predict([params])
 
 
-def test_failures_are_alike_to_the_model_whatever_is_told_of_them():
+def test_failures_have_the_same_effect_with_any_details():
     proposals = []
     for details in ({}, {"cost": 5.0, "censored": True}, {"noise": 1.0}):
         optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
@@ -343,7 +343,7 @@ def test_predict_is_the_mixture_over_samples():
     assert sd[1] < sd[3]
 
 
-def test_what_is_forgotten_is_asked_for_again():
+def test_forgotten_configurations_are_proposed_again():
     optimizer = Optimizer(MIXED, random_state=0)
     run(optimizer, 5)
     before = pickle.loads(pickle.dumps(optimizer))
@@ -368,7 +368,7 @@ def peak(params):
     return -((params["x"] - 0.37) ** 2)
 
 
-def test_what_was_learned_guides_from_the_first_proposal():
+def test_learned_scores_guide_the_first_proposal():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in np.linspace(0, 1, 9):
         optimizer.learn({"x": float(x)}, peak({"x": x}))
@@ -382,7 +382,7 @@ def test_what_was_learned_guides_from_the_first_proposal():
     assert optimizer.best_params == params and optimizer.n_told == 1
 
 
-def test_what_was_learned_counts_as_initial_and_leaves_the_rest_of_the_design():
+def test_learned_trials_count_as_initial_points():
     cold, warm = (
         Optimizer(MIXED, n_initial_points=4, random_state=0) for _ in range(2)
     )
@@ -400,7 +400,7 @@ def test_what_was_learned_counts_as_initial_and_leaves_the_rest_of_the_design():
     assert sorted(params["a"] for params in optimizer.ask(9)) == [1, 2, 3]
 
 
-def test_what_was_learned_and_told_is_known_twice():
+def test_a_configuration_can_be_learned_and_observed():
     """With two scores of one configuration, the prediction is between them."""
     improvements = []
     for scores in ([0.0], [0.0, 4.0], [4.0]):
@@ -566,7 +566,7 @@ def test_noise_of_several_objectives():
     assert proposal([0.5, 0.0]) != proposal([0.0, 0.0])
 
 
-def test_what_was_learned_counts_for_several_objectives():
+def test_learned_scores_count_for_several_objectives():
     told, learned = (Optimizer(SQUARE, random_state=0) for _ in range(2))
     for x in (0.1, 0.5, 0.9):
         params = {"x": x, "z": 0.5}

@@ -96,7 +96,7 @@ def test_a_given_number_of_initial_points_is_kept():
     assert optimizer.last_expected_improvement is not None
 
 
-def test_what_would_surely_be_ended_is_not_proposed():
+def test_configurations_that_would_be_aborted_are_not_proposed():
     points = [{"x": k / 8, "kind": "a"} for k in range(9)]
     # On the other data sets, greater values of every second one are better.
     regrets = np.tile([1.0, 0.6, 1.0, 0.4, 1.0, 0.2, 1.0, 0.0, 1.0], (3, 1))

@@ -150,7 +150,7 @@ TWO = "a list of 2 numbers, as before"
            "noise must be 0 or None") for s in ("graph", GraphField())),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_to_earlier_trials_is_refused(
+def test_scores_that_do_not_fit_earlier_trials_are_refused(
     options, first, second, message
 ):
     optimizer = make(**options)

@@ -35,7 +35,7 @@ def fold(a, b, **more):
     return FoldResult({"accuracy": a, "fit_time": b}, **more)
 
 
-def test_what_is_told_of_a_trial():
+def test_the_objectives_of_a_trial_are_means_over_its_folds():
     objectives = Objectives({"fit_time": "min", "accuracy": "max"})
     folds = [fold(0.5, 2.0), fold(0.7, 4.0)]
     assert objectives.of_trial(Trial(0, {}, folds, score=-3.0)) == [-3.0, 0.6]

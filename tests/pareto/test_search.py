@@ -116,7 +116,7 @@ def test_a_space_that_is_exhausted_has_the_front_of_all_there_is():
     assert ours.pareto_front_["leaves"].min() == 2
 
 
-def test_it_finds_the_whole_range_of_a_tradeoff():
+def test_the_front_covers_the_whole_range_of_a_tradeoff():
     space = {"alpha": (1e-4, 1e4, "log-uniform")}
     found = make({"r2": "max", "n_features": "min"}, Lasso(), space, n_iter=11)
     counts = found.fit(*load_diabetes(return_X_y=True)).pareto_front_["n_features"]

@@ -101,7 +101,7 @@ def test_ints_that_are_missing_or_too_large_for_a_column(library):
     assert list(map(int, frame["param_seed"])) == [2**70, 1]
 
 
-def test_polars(table):
+def test_polars_frames_have_the_types_of_the_values(table):
     frame = results_frame(table, "polars")
     assert isinstance(frame, pl.DataFrame)
     assert dict(frame.schema) == {

@@ -60,7 +60,7 @@ def test_the_fastest_within_one_standard_error():
         (OneStandardError(lambda params: params["size"] == 4), 3),
     ],
 )
-def test_what_is_simple_may_be_said(rule, chosen):
+def test_rules_choose_the_simplest_candidate(rule, chosen):
     assert rule(results(STEPS)) == chosen
 
 
@@ -72,7 +72,7 @@ def test_the_deviation_has_one_degree_of_freedom_less():
     assert OneStandardError()(far) == 1
 
 
-def test_equally_simple_ones_are_told_apart_by_score_then_order():
+def test_equally_simple_candidates_are_ranked_by_score_then_order():
     params = [{"size": 1}] * 5
     assert OneStandardError("size")(results(STEPS, params=params)) == 4
     tied = results([[1, 2], [1, 2], [1, 2]], params=[{"size": 1}] * 3)
@@ -120,7 +120,7 @@ def test_a_candidate_without_a_score_is_never_chosen(rule):
 
 
 @pytest.mark.parametrize("rule", [OneStandardError, lambda **m: FastestWithin(1, **m)])
-def test_errors_when_called(rule):
+def test_results_that_a_rule_cannot_use_are_refused(rule):
     with pytest.raises(ValueError, match=r"'mean_test_f1'.*\['score'\]"):
         rule(metric="f1")(results(STEPS))
     with pytest.raises(ValueError, match="no candidate has a finite score"):
@@ -148,14 +148,14 @@ def test_errors_when_called(rule):
         (FastestWithin, {"metric": 1}, TypeError, "metric must be"),
     ],
 )
-def test_errors_when_made(rule, arguments, error, match):
+def test_wrong_arguments_are_refused(rule, arguments, error, match):
     needed = {"epsilon": 1} if rule is FastestWithin else {}
     with pytest.raises(error, match=match):
         rule(**(needed | arguments))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_rules_are_values(rule):
+def test_rules_can_be_pickled_compared_and_cloned(rule):
     assert pickle.loads(pickle.dumps(rule)) == rule
     assert copy.deepcopy(rule) == rule
     search = clone(GridSearchCV(LogisticRegression(), {"C": [1]}, refit=rule))
@@ -172,7 +172,7 @@ def test_rules_are_values(rule):
         (BayesSearchCV, {"random_state": 0}),
     ],
 )
-def test_in_a_search(kind, more):
+def test_a_rule_chooses_the_row_of_its_definition_in_a_search(kind, more):
     X, y = load_diabetes(return_X_y=True)
     rule = OneStandardError("alpha", largest=True)
     search = kind(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, refit=rule, cv=5, **more)

@@ -611,7 +611,7 @@ def test_callbacks_that_the_estimator_takes_are_passed_on():
     assert called == [75, 75, 150]
 
 
-def test_nothing_is_checked_where_the_user_wants_no_checks(no_trials):
+def test_checks_that_the_user_turns_off_are_omitted(no_trials):
     with sklearn.config_context(skip_parameter_validation=True):
         with pytest.raises(NameError):
             search_of(space={"C": ["a"]}).fit(X, y)

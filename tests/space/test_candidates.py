@@ -13,7 +13,7 @@ def make(notation, constraint=None):
     return Candidates(Space.from_notation(notation, constraint))
 
 
-def test_what_is_known_does_not_remain():
+def test_known_configurations_are_not_candidates():
     found = make({"a": [1, 2, 3, 4]}, lambda params: params["a"] > 1)
     rows = found.unseen()
     assert found.n_configurations == len(rows) == 3
@@ -56,7 +56,7 @@ def test_the_constraint_is_asked_once_a_configuration():
     assert sorted(set(asked)) == [0.25, 0.75] and len(asked) <= 3
 
 
-def test_of_many_candidates_few_are_asked_about():
+def test_the_constraint_is_called_for_few_of_many_candidates():
     asked = []
 
     def constraint(params):

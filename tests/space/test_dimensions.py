@@ -62,7 +62,7 @@ ANY = st.one_of(reals(), integers(), ordinals(), CATEGORICALS)
 
 @settings(max_examples=80)
 @given(ANY, POSITIONS)
-def test_what_can_be_proposed_is_encoded_exactly(dimension, positions):
+def test_proposed_values_are_encoded_exactly(dimension, positions):
     for proposed in (dimension.snap(positions), dimension.from_uniform(positions)):
         values = dimension.decode(proposed)
         np.testing.assert_array_equal(dimension.encode(values), proposed)
@@ -222,7 +222,7 @@ def test_numbers_beyond_every_float_are_in_no_dimension(dimension):
         (lambda: Choice([("a", {}), ("a", None)]), ValueError, "'a' occurs twice"),
     ],
 )
-def test_mistakes_are_refused(make, error, message):
+def test_wrong_dimensions_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
 

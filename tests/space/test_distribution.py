@@ -142,7 +142,7 @@ def test_impossible_parameters_are_refused(frozen, message):
         Distribution(frozen)
 
 
-def test_distributions_that_look_alike_are_told_apart():
+def test_similar_distributions_have_different_keys():
     one, other, copy = (
         Distribution(stats.rv_histogram(np.histogram(data)))
         for data in ([1, 2, 3], [1, 2, 9], [1, 2, 3])

@@ -76,7 +76,7 @@ def test_options_equal_their_copies_and_nothing_else(copied):
     assert Categorical(DIFFERENT[::-1]).key != dimension.key
 
 
-def test_what_cannot_be_compared_is_the_same_as_itself_alone():
+def test_objects_that_cannot_be_compared_equal_only_themselves():
     one, other = Plain(), Plain()
     one.self, other.self = one, other
     dimension = Categorical([one, other])

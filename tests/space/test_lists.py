@@ -15,7 +15,7 @@ CLOSE = [0, 1 - 2**-52, 1 - 2**-53, 1.0]
 
 
 @pytest.mark.parametrize("values", [CLOSE, [2**60, 2**60 + 1], [0.0, 5e-324]])
-def test_numbers_too_close_to_be_told_apart_are_ranked(values):
+def test_numbers_that_are_too_close_are_ranked(values):
     dimension = Ordinal(values)
     assert dimension.scale == "rank"
     assert dimension.decode(dimension.grid) == values

@@ -87,7 +87,7 @@ LOG = "log-uniform"
     ],
     ids=lambda value: repr(value).split(" object at ")[0],
 )
-def test_notations(notation, expected):
+def test_notations_become_dimensions(notation, expected):
     dimension = parse_dimension(notation, "p")
     assert type(dimension) is type(expected)
     assert repr(dimension) == repr(expected)
@@ -236,14 +236,14 @@ class RaisingDistribution:
     [KeyError("own"), ValueError("own"), RuntimeError("own"), OverflowError("own")],
     ids=repr,
 )
-def test_what_a_distribution_raises_names_the_parameter(method, error):
+def test_errors_of_a_distribution_name_the_parameter(method, error):
     value = RaisingDistribution(method, error)
     with pytest.raises(ValueError, match="Parameter 'beta': .*own") as caught:
         parse_dimension(value, "beta")
     assert error in (caught.value.__cause__, caught.value.__cause__.__cause__)
 
 
-def test_what_a_distribution_raises_later_names_the_parameter_too():
+def test_later_errors_of_a_distribution_name_the_parameter():
     value = RaisingDistribution("ppf", KeyError("own"), on=2.0)
     space = Space.from_notation({"alpha": [1], "beta": value})
     value.on = 0.0

@@ -102,7 +102,7 @@ def test_draws_follow_the_density():
     assert np.all(SPACE.active(drawn) == ~np.isnan(drawn))
 
 
-def test_nothing_believed_is_a_density_of_one():
+def test_a_prior_without_densities_has_density_one():
     prior = OptimumPrior(SPACE, {})
     assert prior.is_flat and OptimumPrior(SPACE, {"kernel": [3.0, 3.0]}).is_flat
     assert not OptimumPrior(SPACE, DENSITIES).is_flat

@@ -192,7 +192,7 @@ def test_repeated_values_are_dropped_with_a_warning(notation, kept, repeated):
         ([("C", 1)], "must be a dict"),
     ],
 )
-def test_what_is_no_configuration_is_refused_by_name(params, message):
+def test_dicts_that_are_no_configuration_are_refused_by_name(params, message):
     space = Space.from_notation({"kernel": KERNEL, "C": [1, 10, 100]})
     with pytest.raises(ValueError, match=message):
         space.encode([params])
@@ -208,7 +208,7 @@ def test_a_configuration_is_found_among_overlapping_alternatives():
     assert repr(space.decode(space.encode([{"a": 3}]))) == "[{'a': 3}]"
 
 
-def test_one_and_the_fraction_of_one_differ_if_the_space_is_told():
+def test_one_and_the_fraction_of_one_differ_in_a_space_with_ones():
     spaces = [{"n": (1, 4), "m": [1, 2]}, {"n": [0.5, 1.0], "m": [1, 2]}]
     plain, ones = Space.from_notation(spaces[0]), {("n", "int"), ("n", "float")}
     assert {"n": 1.0, "m": 1.0} in plain
@@ -294,7 +294,7 @@ def test_a_space_without_a_constraint_is_given_one():
             Space.from_notation(notation, wrong)
 
 
-def test_what_a_constraint_raises_is_told_with_the_configuration():
+def test_errors_of_a_constraint_contain_the_configuration():
     def ambiguous(params):
         return np.array([True, False])
 

@@ -72,7 +72,7 @@ models = pytest.mark.parametrize("name", [*names_with("predicts_scores"), *OTHER
 
 
 @every
-def test_it_declares_its_capabilities(name):
+def test_each_surrogate_declares_its_capabilities(name):
     model, _ = made(name)
     assert isinstance(model, Surrogate)
     flags = [one for one, kind in Surrogate.__annotations__.items() if kind == "bool"]
@@ -84,7 +84,7 @@ def test_it_declares_its_capabilities(name):
 
 
 @models
-def test_shapes(name):
+def test_predictions_have_the_shapes_of_the_interface(name):
     model, X = made(name)
     assert model.fit(X[:12], scores_of(X[:12])) is model
     for rows in (X, X[:1], X[:0]):
@@ -281,7 +281,7 @@ def test_equal_scores_are_survived(make, value):
     assert len(run(make(), N_TOLD, lambda params: value)) == N_TOLD
 
 
-def test_what_is_pending_is_not_proposed_again(optimizers):
+def test_pending_configurations_are_not_proposed_again(optimizers):
     batch = optimizers[0].ask(N_CELLS)
     assert n_different(batch) == len(batch) == N_CELLS - N_TOLD
 
@@ -291,7 +291,7 @@ def test_several_at_once_are_as_many_asked_one_by_one(optimizers):
     assert one.ask(4) == [other.ask() for _ in range(4)]
 
 
-def test_a_proposal_depends_on_what_was_told_and_not_on_how_it_was_asked(
+def test_proposals_depend_on_observations_and_not_on_earlier_calls(
     make, optimizers, trained
 ):
     replayed = make()
@@ -300,7 +300,7 @@ def test_a_proposal_depends_on_what_was_told_and_not_on_how_it_was_asked(
     assert replayed.ask(3) == optimizers[0].ask(3)
 
 
-def test_what_is_forgotten_leaves_no_trace(optimizers):
+def test_forgotten_configurations_have_no_effect(optimizers):
     one, other = optimizers
     for params in one.ask(3):
         one.forget(params)
@@ -315,7 +315,7 @@ def test_a_copy_made_on_the_way_continues_alike(make, optimizers, is_new):
     assert run(again, 3) == run(copy.deepcopy(optimizer), 3) == run(optimizer, 3)
 
 
-def test_what_is_told_twice_and_learned_is_taken(make):
+def test_repeated_and_learned_observations_are_accepted(make):
     optimizer = make(n_initial_points=0)
     cells = optimizer.space.decode(optimizer.space.enumerate(np.arange(N_CELLS)))
     for params in cells[::4]:
@@ -326,7 +326,7 @@ def test_what_is_told_twice_and_learned_is_taken(make):
     assert len(run(optimizer, 5)) == 5
 
 
-def test_a_constraint_is_kept_and_told_points_outside_it_are_welcome(make):
+def test_observations_may_violate_the_constraint_that_proposals_satisfy(make):
     def constraint(params):
         return params["a"] <= 2 or params["kind"] == "w"
 
@@ -366,7 +366,9 @@ def test_an_infinite_space_with_conditional_parameters(name):
 
 
 @pytest.mark.parametrize(("surrogate", "acquisition"), CHOICES)
-def test_a_search_with_it_goes_on_from_its_journal(surrogate, acquisition, tmp_path):
+def test_a_search_with_each_surrogate_continues_its_journal(
+    surrogate, acquisition, tmp_path
+):
     trials = {}
     for name, budgets in (("at_once", [7]), ("in_parts", [5, 7])):
         for n_iter in budgets:

@@ -184,7 +184,7 @@ def dense(field, labeled, y):
     return best[1:]
 
 
-def test_it_is_the_gaussian_field_conditioned_on_the_scores():
+def test_predictions_are_the_field_conditioned_on_the_scores():
     field = fitted()
     mean, variance = dense(field, np.arange(12), score(NODES[:12]))
     got_mean, got_sd = field.predict(NODES)
@@ -204,7 +204,7 @@ def test_predictions_do_not_depend_on_earlier_fits():
         np.testing.assert_array_equal(found, fresh)
 
 
-def test_what_is_no_node_is_left_out():
+def test_configurations_that_are_no_nodes_are_ignored():
     X, y = NODES[:12], score(NODES[:12])
     stranger = np.array([[0.5, 2.0]])
     field = GraphField(nodes=NODES).fit(np.vstack([X, stranger]), np.append(y, 99.0))

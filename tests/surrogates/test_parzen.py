@@ -242,7 +242,7 @@ def test_only_new_and_allowed_candidates_are_proposed():
     assert rank(Candidates(nothing), known())[1].shape == (0, 2)
 
 
-def test_what_is_pending_counts_as_bad():
+def test_pending_configurations_count_as_bad():
     one, _ = rank(Candidates(MIXED), known(pending=0))
     told = known(pending=4)
     other, _ = rank(Candidates(MIXED), told)

@@ -51,7 +51,7 @@ def test_the_default_is_additive_on_grids_only():
         assert (model.kernel, model.random_state) == ("matern32", 7)
 
 
-def test_an_instance_is_copied_and_told_of_the_space():
+def test_an_instance_is_copied_and_receives_the_space():
     for own in (GaussianProcess("rbf", random_state=3), GraphField("matern52")):
         model = make_surrogate(own, SMALL, seed=7)
         assert own.n_options is None and model.n_options == [0, 3]
@@ -119,7 +119,7 @@ class ForeignWithNoise(Foreign):
         return self
 
 
-def test_what_is_inferred_of_an_object_that_declares_nothing():
+def test_capabilities_of_other_objects_are_inferred():
     assert capability(Foreign(), "predicts_scores")
     assert capability(Foreign(), "has_gradients")
     assert not capability(ForeignWithNoise(), "has_gradients")

@@ -39,7 +39,7 @@ def test_predictions_are_those_of_the_leaves():
         assert sd[0, i] == pytest.approx(np.sqrt(variance))
 
 
-def test_it_learns_and_knows_where_it_knows_little():
+def test_uncertainty_is_greater_far_from_observations():
     X, y = data(150)
     candidates, truth = data(300, seed=1)
     model = TreeEnsemble(n_options=OPTIONS).fit(X, y)
@@ -76,7 +76,7 @@ def test_noisy_scores_weigh_less():
     assert means[0] < means[1] < means[2]
 
 
-def test_what_is_pending_is_taken_to_be_as_predicted():
+def test_pending_configurations_count_as_predicted():
     X, y = data()
     pending = data(3, seed=5)[0]
     model = TreeEnsemble(n_options=OPTIONS).fit(X, y)

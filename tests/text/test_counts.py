@@ -74,7 +74,7 @@ def test_fitted_on_counts_it_takes_other_texts(counted):
     assert (vectorizer.transform(counted) != expected).nnz == 0
 
 
-def test_what_was_fitted_outlives_the_counts(store, tmp_path):
+def test_fitted_vectorizers_outlive_the_counts(store, tmp_path):
     with counted_texts(TEXTS, store) as counted:
         vectorizer = NGramVectorizer().fit(counted[:9])
         pickled = pickle.dumps(NGramVectorizer().fit(counted[:9]))

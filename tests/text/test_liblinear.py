@@ -206,7 +206,7 @@ def test_classes_keep_their_order_whatever_comes_first(data, request):
         ({"loss": "logistic", "penalize_intercept": False}, "L2R_LR", "L2R_LR"),
     ],
 )
-def test_auto(settings, few, many, two_classes):
+def test_dual_auto_chooses_the_faster_problem(settings, few, many, two_classes):
     X, y = two_classes
     settings = {**settings, "C": 0.01, "random_state": 0}
     assert LiblinearClassifier(**settings).fit(X, y).solver_ == few
@@ -248,7 +248,7 @@ GOOD = ([[0.0], [1.0]], [0, 1])
     ],
     ids=range(16),
 )
-def test_mistakes_are_named(settings, data, match):
+def test_wrong_parameters_and_data_are_named(settings, data, match):
     with pytest.raises(ValueError, match=match):
         LiblinearClassifier(**settings).fit(*data)
 
@@ -417,7 +417,7 @@ def test_a_forked_child_does_not_wait_for_its_parent():
 
 @both
 @pytest.mark.parametrize("is_used_elsewhere", [False, True])
-def test_silent(capfd, two_classes, is_used_elsewhere, library):
+def test_fits_print_nothing(capfd, two_classes, is_used_elsewhere, library):
     if is_used_elsewhere and library == "liblinear-official":
         from liblinear.liblinear import parameter
 
@@ -441,7 +441,7 @@ def test_iterations_and_their_limit(library, two_classes):
     assert model.n_iter_ == {"liblinear-official": 300, "scikit-learn": 1000}[library]
 
 
-def test_dual_that_goes_on_as_primal_does_not_warn(two_classes):
+def test_dual_solvers_that_switch_to_primal_do_not_warn(two_classes):
     X, y = two_classes
     model = _made(1, C=1e4, tol=1e-6, random_state=0).fit(X * 100, y)
     assert model.n_iter_ == 300
@@ -456,7 +456,7 @@ def test_pickled_model_needs_no_library(two_classes):
     assert len(pickle.dumps(model)) < 2000
 
 
-def test_it_is_a_message_of_our_logger(no_library, two_classes, caplog):
+def test_the_library_in_use_is_logged(no_library, two_classes, caplog):
     model = LiblinearClassifier().fit(*two_classes)
     clone(model).fit(*two_classes)
     (record,) = caplog.records

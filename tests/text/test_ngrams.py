@@ -214,7 +214,7 @@ def test_stop_words_and_stems_of_languages():
 @pytest.mark.parametrize(
     "module, argument", [("stop_words", "stop_words"), ("snowballstemmer", "stemmer")]
 )
-def test_what_is_not_installed(module, argument, monkeypatch):
+def test_missing_packages_are_named(module, argument, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r'pip install "skbayes\[text\]"'):
         NGramVectorizer(**{argument: "german"}).fit(["ein Text"])
@@ -227,7 +227,7 @@ def test_what_is_not_installed(module, argument, monkeypatch):
         ("char", ["12", "b"], ["0", "b"]),
     ],
 )
-def test_numbers(analyzer, texts, names):
+def test_digits_are_normalized(analyzer, texts, names):
     vectorizer = NGramVectorizer(analyzer=analyzer, normalize_numbers=True)
     assert vectorizer.fit(texts).get_feature_names_out().tolist() == names
 
@@ -284,7 +284,7 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-def test_containers(container):
+def test_texts_in_any_container_give_the_same(container):
     expected = NGramVectorizer().fit_transform(TEXTS)
     vectorizer = NGramVectorizer()
     assert (vectorizer.fit_transform(container(TEXTS)) != expected).nnz == 0
@@ -321,7 +321,7 @@ MISSING = [None, float("nan"), pd.NA, pd.NaT]
 
 
 @pytest.mark.parametrize("missing", MISSING, ids=repr)
-def test_missing_texts(missing):
+def test_missing_texts_are_refused_with_their_position(missing):
     vectorizer = NGramVectorizer().fit(TEXTS)
     for method in (vectorizer.fit, vectorizer.transform):
         with pytest.raises(ValueError, match="X has a missing value at position 1"):
@@ -342,7 +342,7 @@ def test_missing_texts(missing):
         (["", " ,"], ValueError, "empty vocabulary"),
     ],
 )
-def test_what_is_no_text(X, kind, message):
+def test_inputs_other_than_texts_are_refused(X, kind, message):
     with pytest.raises(kind, match=message):
         NGramVectorizer().fit(X)
 

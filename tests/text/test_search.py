@@ -197,7 +197,7 @@ def test_best_estimator_is_a_plain_pipeline_on_raw_texts(tmp_path):
     assert search.report(tmp_path / "report.html").exists()
 
 
-def test_containers():
+def test_texts_and_labels_in_any_container_give_the_same():
     words = np.array(["bad", "fine"])[LABELS]
     expected = _search(n_iter=1).fit(TEXTS, words)
     assert set(expected.predict(NEW[0])) <= {"bad", "fine"}
@@ -339,13 +339,13 @@ def test_first_steps_without_a_vectorizer_of_this_package_are_shared(
         (np.zeros((90, 2)), LABELS, "one-dimensional"),
     ],
 )
-def test_bad_data(X, y, message):
+def test_wrong_data_are_refused(X, y, message):
     kind = TypeError if "type" in message else ValueError
     with pytest.raises(kind, match=message):
         TextRepresentationSearchCV().fit(X, y)
 
 
-def test_empty_texts_are_told_of():
+def test_empty_texts_give_a_warning():
     with pytest.warns(UserWarning, match="X: 1 of 90 texts are empty.*position 3"):
         _search().fit([*TEXTS[:3], " ", *TEXTS[4:]], LABELS)
 
@@ -373,7 +373,9 @@ COUNTS = make_pipeline(CountVectorizer(), MultinomialNB())
         ({"estimator": COUNTS}, ValueError, "requires an NGramVectorizer"),
     ],
 )
-def test_bad_arguments(arguments, kind, message, counting):
+def test_wrong_arguments_are_refused_before_any_count(
+    arguments, kind, message, counting
+):
     with pytest.raises(kind, match=message):
         TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
     assert counting == []
@@ -397,7 +399,7 @@ def test_callbacks_see_every_fit():
     assert [hook for hook, *_ in recorder.events].count("setup") == 1
 
 
-def test_routing():
+def test_sample_weights_are_routed_to_the_steps():
     with config_context(enable_metadata_routing=True):
         learner = MultinomialNB().set_fit_request(sample_weight=True)
         # Not by the pipeline's own score: before scikit-learn 1.7 that asks for weights

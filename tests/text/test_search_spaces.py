@@ -68,7 +68,7 @@ def test_first_points_lie_in_the_space(language):
     assert all(point in space for point in first_points(language))
 
 
-def test_languages():
+def test_options_depend_on_the_language():
     assert _offered(text_space("paper", language="korean"), "stop_words") == {
         None,
         "korean",

@@ -75,7 +75,7 @@ def test_a_search_of_scikit_learn_is_logged_too(mlflow):
     assert ranks == grid.cv_results_["rank_test_score"].tolist()
 
 
-def test_what_a_run_has_is_not_logged_again(mlflow, path):
+def test_trials_in_a_run_are_not_logged_again(mlflow, path):
     with open_journal(path) as journal:
         record(journal, range(2))
         run_id = log_to_mlflow(path)
@@ -270,7 +270,7 @@ def test_the_run_of_the_user_is_the_parent(autolog):
 
 
 @pytest.mark.parametrize("state", ["disabled", "within", "off"])
-def test_nothing_is_logged_where_mlflow_logs_nothing(autolog, state):
+def test_searches_are_not_logged_where_mlflow_logs_nothing(autolog, state):
     autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED = state == "disabled"
     autolog.autologging.within = state == "within"
     autolog.autologging.options = {"disable": state == "off"}
@@ -308,7 +308,7 @@ def test_mlflow_is_not_imported_by_a_search(monkeypatch):
     assert sys.modules["mlflow"] is None
 
 
-def test_of_a_failed_trial_only_what_is_finite_is_logged(autolog):
+def test_only_finite_values_of_a_failed_trial_are_logged(autolog):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = search().set_params(search_spaces={"constant": [0, 7]}).fit(X, y)
@@ -361,7 +361,7 @@ READERS = [
 
 @pytest.mark.parametrize("kind", every_search.SEARCHES)
 @pytest.mark.filterwarnings("ignore")
-def test_what_reads_a_search_is_no_run(autolog, seen, kind, tmp_path):
+def test_readers_of_a_search_start_no_run(autolog, seen, kind, tmp_path):
     found, data = every_search.fitted(kind), every_search.data(kind)
     autolog.runs.clear()
     for read in READERS:

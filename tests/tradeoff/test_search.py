@@ -68,7 +68,7 @@ def test_costs_draw_the_trials_to_smaller_training_sets(search):
     assert cost < min(others)
 
 
-def test_it_finds_the_best_tradeoff(search):
+def test_the_best_tradeoff_is_found(search):
     x, size = np.meshgrid(np.linspace(0, 1, 101), SIZES)
     score = 0.95 - (x - 0.6) ** 2 - 2.0 / (size * N / 2)
     results = search.cv_results_
@@ -91,7 +91,7 @@ def test_all_tradeoffs():
 
 
 @pytest.mark.parametrize("surrogate", ["sobol", "graph", "gp-rbf"])
-def test_surrogates(surrogate):
+def test_each_surrogate_tries_all_configurations_and_sizes(surrogate):
     found = make({"x": [0.1, 0.3, 0.7]}, surrogate=surrogate, n_iter=6).fit(X, y)
     assert len({(t.params["x"], t.fidelity.train_fraction) for t in found.trials_}) == 6
 
@@ -115,7 +115,7 @@ def test_initial_points_and_constraint():
     assert 0.6 not in found.cv_results_["train_fraction"]
 
 
-def test_columns(search):
+def test_columns_of_costs_follow_their_definition(search):
     results = search.cv_results_
     whole = results["train_fraction"] == 1.0
     typical = np.median(results["cost"][whole])
@@ -202,7 +202,7 @@ def test_the_curve_says_what_each_tradeoff_chooses(search):
     assert list(curve["param_x"]) == list(results["param_x"][curve["trial"]])
 
 
-def test_select(search):
+def test_select_refits_the_best_trial_for_another_tradeoff(search):
     chosen = clone(search).fit(X, y)
     for alpha in (0.0, 0.1, 5.0):
         chosen.select(alpha, X, y)
@@ -291,7 +291,7 @@ def test_scores_outside_of_0_and_1_are_refused():
     np.testing.assert_allclose(results["tradeoff_score"], expected)
 
 
-def test_several_metrics():
+def test_the_metric_of_refit_determines_the_tradeoff():
     more = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro", "n_iter": 6}
     found = search_of(TREE, {"max_depth": [1, 2, 3]}, cost="model_size", **more)
     results = found.fit(*IRIS).cv_results_
@@ -377,7 +377,7 @@ def test_an_extended_space():
         space.extended("a", size)
 
 
-def test_of_equal_scores_the_cheaper_is_chosen_for_every_tradeoff():
+def test_the_cheaper_of_equal_scores_is_chosen_for_every_tradeoff():
     # The same tree at three sizes that are made up: all have the same score.
     alphas = [0.0, 1e-9, 2e-9]
     more = {"cost": lambda tree: 3.0 - 1e9 * tree.ccp_alpha, "n_iter": 3}

@@ -91,7 +91,7 @@ def test_every_backend_returns_the_results_in_order(kind):
             ]
 
 
-def test_that_folds_cannot_be_sent_is_said_once():
+def test_folds_that_cannot_be_sent_give_one_warning():
     from skbayes.options.limits.backend import KillableBackend
 
     class Staying:
@@ -293,7 +293,7 @@ def resident_bytes(path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_what_a_fit_read_is_given_back():
+def test_pages_that_a_fit_read_are_released():
     X = np.random.default_rng(0).random((1000, 1000))
     with ProcessBackend(job_on(X)) as transfer:
         there = arrived(transfer.handle)
@@ -305,7 +305,7 @@ def test_what_a_fit_read_is_given_back():
             assert resident_bytes(file) < 0.1 * X.nbytes
 
 
-def test_no_more_rooms_than_slots():
+def test_no_more_fits_than_slots_run_at_once():
     handle = ThreadBackend(job_on(TABLE), n_workers=2).handle
     with handle.fit_context(), handle.fit_context():
         assert not handle.fit_context().acquire(blocking=False)
@@ -336,7 +336,7 @@ def test_errors_name_the_folder_and_leave_nothing(tmp_path, monkeypatch):
     assert os.listdir(folder) == []
 
 
-def test_what_another_program_removed_is_put_back(tmp_path):
+def test_files_that_another_program_removed_are_restored(tmp_path):
     with ProcessBackend(job_on(TABLE), temp_folder=str(tmp_path)) as transfer:
         (folder,) = tmp_path.iterdir()
         shutil.rmtree(folder)

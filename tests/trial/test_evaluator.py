@@ -165,7 +165,7 @@ def test_a_race_prunes_a_trial_without_a_chance():
     )
 
 
-def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
+def test_a_race_compares_with_the_trials_before_its_preparation():
     plan = evaluator(SVC(), settings={"pruning": 0.01})
     evaluation = plan.prepare(0, {"C": 1e-9, "kernel": "linear"})
     for number in range(1, 5):

@@ -71,7 +71,7 @@ def test_memory_and_time_as_text(read, given, expected):
 
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
-def test_no_memory(given):
+def test_invalid_sizes_are_refused(given):
     with pytest.raises(ValueError, match="memory must be .* such as '2 GB', got"):
         parse_size("memory", given)
 

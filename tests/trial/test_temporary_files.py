@@ -87,7 +87,7 @@ def test_the_file_may_be_removed_while_its_arrays_are_used(tmp_path):
     np.testing.assert_array_equal(copy, array)
 
 
-def test_containers(tmp_path):
+def test_objects_of_any_container_are_restored(tmp_path):
     path = tmp_path / "file"
     frame = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", None], "c": pd.NaT})
     matrix = sparse.random(300, 400, 0.1, "csr", random_state=0)
@@ -162,7 +162,7 @@ def test_a_folder_in_use_is_removed_with_the_process(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
-def test_what_a_killed_process_leaves_is_removed(tmp_path, start):
+def test_files_of_a_killed_process_are_removed(tmp_path, start):
     code = """
 import os, signal, sys
 from skbayes.trial.temporary_files import TemporaryFolder

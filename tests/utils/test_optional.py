@@ -49,7 +49,7 @@ def test_a_broken_package_raises_its_own_error(line, tmp_path, monkeypatch):
     assert "not installed" not in str(caught.value)
 
 
-def test_each_message_is_told_once_and_not_by_workers(caplog, monkeypatch):
+def test_each_message_is_logged_once_and_not_by_workers(caplog, monkeypatch):
     for message in ("one", "other", "one"):
         log_once(message)
     assert caplog.record_tuples == [
@@ -62,7 +62,7 @@ def test_each_message_is_told_once_and_not_by_workers(caplog, monkeypatch):
     assert not caplog.records
 
 
-def test_where_warnings_are_errors_they_are_logged(caplog):
+def test_warnings_are_logged_if_they_are_errors(caplog):
     with pytest.warns(UserWarning, match="said") as caught:
         warn_or_log("said")
     assert caught[0].filename == __file__

@@ -139,7 +139,7 @@ def test_figures_say_how_far_a_bound_is():
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_it_is_told_once_after_the_first_trials(kept):
+def test_unreachable_bounds_are_reported_once(kept):
     trials = history([50.0 if kept else 300.0] * (N_FIRST + 3))
     failed = Trial(99, {}, [], math.nan, state="failed")
     assert unreachable_text(LIMITS, History([*trials[:N_FIRST], failed])) is None

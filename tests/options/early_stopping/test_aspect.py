@@ -259,7 +259,7 @@ def test_the_number_of_rounds_is_taken_out_of_the_default_space():
         ),
     ],
 )
-def test_what_cannot_be_is_refused_before_any_fit(
+def test_impossible_combinations_are_refused_before_any_fit(
     estimator, params, message, no_trials
 ):
     with pytest.raises(ValueError, match=message):
@@ -281,7 +281,7 @@ MODELS = {
 }  # fmt: skip
 
 
-def test_of_several_models_those_without_rounds_are_fitted_as_usual():
+def test_models_without_rounds_in_a_choice_are_fitted_as_usual():
     model = Pipeline([("last", Other())])
     given = {"n_iter": 12, "initial_points": None, "surrogate": "random"}
     given |= {"scoring": "neg_log_loss"}
@@ -330,7 +330,7 @@ def test_a_scorer_that_needs_more_than_predictions_fails(looks_at):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_of_several_metrics_one_that_fails_has_the_error_score():
+def test_a_metric_that_fails_among_several_has_the_error_score():
     def failing(y, predicted):
         raise ArithmeticError("never")
 

@@ -101,7 +101,7 @@ def no_fits_yet():
 
 
 @pytest.mark.parametrize("refit", [True, lambda results: 1])
-def test_nothing_is_fitted_twice(refit):
+def test_kept_fits_are_not_repeated(refit):
     ours = search(Counting(), {"quality": [0.1, 0.9, 0.3, 0.6]}, n_iter=4, refit=refit)
     ours.fit(X, y)
     assert Counting.n_fits == 4 * 3 + 1
@@ -145,13 +145,13 @@ NO_PARTITIONS += [[(ROWS, ROWS[:75])] * 2]
         ({"return_folds": "estimators", "refit": False}, "refit=False cannot"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_before_any_fit(arguments, message):
+def test_impossible_requests_are_refused_before_any_fit(arguments, message):
     with pytest.raises(ValueError, match=message):
         search(Counting(), {"quality": [1]}, **arguments).fit(X, y)
     assert Counting.n_fits == 0
 
 
-def test_nothing_is_kept_unasked():
+def test_no_fits_are_kept_by_default():
     ours = search(return_folds=False).fit(X, y)
     assert not hasattr(ours, "fold_estimators_")
     assert not hasattr(ours, "oof_predictions_")

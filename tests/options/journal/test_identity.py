@@ -175,7 +175,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("group", DIFFERENT)
-def test_what_differs_has_another_text_and_a_copy_the_same(group):
+def test_different_values_differ_in_text_and_copies_do_not(group):
     texts = [describe(value) for value in DIFFERENT[group]]
     assert len(set(texts)) == len(texts)
     for value, text in zip(DIFFERENT[group], texts, strict=True):
@@ -317,7 +317,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("group", EQUAL)
-def test_what_makes_no_difference_has_the_same_text(group, tmp_path):
+def test_equivalent_values_have_the_same_text(group, tmp_path):
     values = EQUAL[group]
     if group == "arrays":
         np.save(tmp_path / "x.npy", WIDE)
@@ -345,7 +345,7 @@ def test_a_default_of_the_users_own_class_counts(monkeypatch):
     ],
     ids="callable estimator partial generator lambda closure fitted histogram".split(),
 )
-def test_what_is_not_comparable_warns_once(value):
+def test_values_that_are_not_comparable_warn_once(value):
     with pytest.warns(UserWarning, match="not comparable.*in value") as caught:
         describe([value, value])
     assert len(caught) == 1
@@ -437,11 +437,11 @@ def allowed(params):
         ("settings: return_train_score", {"a_search": search(return_train_score=True)}),
     ],
 )
-def test_each_part_of_a_search_is_told_apart(part, arguments):
+def test_each_part_of_a_search_has_its_own_text(part, arguments):
     assert differences(identity(), identity(**arguments)) == {part}
 
 
-def test_what_makes_no_other_trials_does_not_count():
+def test_parameters_without_effect_on_trials_are_omitted():
     for parameter in (
         {"n_iter": 7, "timeout": 3.0, "n_jobs": 2, "pre_dispatch": "all", "verbose": 1},
         {"refit": False, "random_state": 3, "cv": 3},

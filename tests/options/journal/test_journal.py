@@ -131,7 +131,7 @@ def test_numpy_numbers_are_kept_as_numbers(path):
     assert journal.expected_improvements == [0.5]
 
 
-def test_what_cannot_be_recorded_is_refused(path):
+def test_values_that_cannot_be_recorded_are_refused(path):
     with open_journal(path) as journal:
         with pytest.raises(ValueError, match="'n'"):
             journal.record_proposal(0, params_of(0) | {"n": 1000}, None)
@@ -181,7 +181,7 @@ def test_a_seed_is_kept(path, tmp_path):
             assert journal.seed == 5
 
 
-def test_it_can_be_read_with_sqlite_alone(written):
+def test_a_journal_can_be_read_with_sqlite_alone(written):
     rows = execute(written, "SELECT kind, content FROM journal")
     assert execute(written, "PRAGMA application_id") == [(APPLICATION_ID,)]
     assert [kind for kind, _ in rows] == ["search"] + ["proposal", "result"] * 3
@@ -208,7 +208,7 @@ def test_splits_take_little_room():
 
 
 @pytest.mark.parametrize("bad", [[0.5], ["a"], [[1, 2]], slice(3), [None], 3])
-def test_what_are_no_indices_is_refused(path, bad):
+def test_splits_without_indices_are_refused(path, bad):
     with pytest.raises(TypeError, match="journal: each split"):
         open_journal(path, splits=[(bad, [1])])
     assert not path.exists()
@@ -239,7 +239,7 @@ def test_all_parts_that_differ_are_named(written):
     assert written.read_bytes() == before
 
 
-def test_of_long_descriptions_the_difference_is_shown(path):
+def test_long_descriptions_are_cut_to_the_difference(path):
     begin, end = "begin " * 1000, " end" * 1000
     with open_journal(path, identity={"X": f"{begin}C=1{end}"}):
         pass

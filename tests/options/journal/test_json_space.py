@@ -89,7 +89,7 @@ def there_and_back(space, params, other_space=None):
 
 @settings(max_examples=25)
 @given(NOTATIONS, st.integers(0, 2**31))
-def test_what_is_proposed_comes_back_exactly(notation, seed):
+def test_proposed_configurations_are_restored_exactly(notation, seed):
     space = Space.from_notation(notation)
     U = np.random.default_rng(seed).random((10, space.n_columns))
     # A new but equal space, as in the process that resumes the search.
@@ -102,7 +102,7 @@ def test_what_is_proposed_comes_back_exactly(notation, seed):
 @given(
     st.floats(0.0, 1.0), st.floats(1e-3, 1e3), st.floats(-1e6, 1e6), st.integers(1, 30)
 )
-def test_what_users_give_off_the_lattice_comes_back_exactly(a, b, c, d):
+def test_user_values_off_the_lattice_are_restored_exactly(a, b, c, d):
     space = Space.from_notation(
         [
             {
@@ -198,13 +198,13 @@ RECORD, ROW = recorded(SPACE, {"a": 0.5, "b": "y", "n": 1})
         ({}, []),
     ],
 )
-def test_what_is_no_record_of_the_space_is_refused(change, row):
+def test_records_outside_of_the_space_are_refused(change, row):
     assert from_record(SPACE, RECORD, ROW) == {"a": 0.5, "b": "y", "n": 1}
     with pytest.raises(ValueError):
         from_record(SPACE, RECORD | change, row)
 
 
-def test_what_is_no_configuration_is_refused():
+def test_records_that_are_no_configuration_are_refused():
     with pytest.raises(ValueError, match="'a'"):
         recorded(SPACE, {"a": 3.0, "b": "x", "n": 1})
     with pytest.raises(ValueError, match="not a record"):

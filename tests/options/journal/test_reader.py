@@ -129,7 +129,7 @@ def test_parameters_are_shown_as_they_are(path):
     assert shown[7] is True
 
 
-def test_what_is_not_there(tmp_path):
+def test_missing_and_foreign_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="journal: there is no file"):
         load_history(tmp_path / "missing")
     (tmp_path / "empty").touch()

@@ -32,7 +32,7 @@ def path(tmp_path):
     return tmp_path / "search.db"
 
 
-def test_what_the_guide_allows_to_change(path, fits_here):
+def test_changes_that_the_guide_lists_are_accepted(path, fits_here):
     make(path, 10).fit(X, y)
     less = {"timeout": 100, "n_jobs": 2, "return_folds": ["estimators", "predict"]}
     again = make(path, 4, **less).fit(X, y)
@@ -76,7 +76,7 @@ def test_a_finite_space_has_the_same_order_with_a_journal(path):
     assert every.cv_results_["params"] == few + rest
 
 
-def test_nothing_finished_is_fitted_again(path, svc_fits):
+def test_finished_trials_are_not_fitted_again(path, svc_fits):
     for n_iter, n_fits in ((3, 6), (4, 2), (4, 0), (2, 0)):
         svc_fits.clear()
         make(path, n_iter, cv=2, refit=False).fit(X, y)

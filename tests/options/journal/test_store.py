@@ -210,7 +210,7 @@ def test_a_second_process_waits_for_its_holder_and_not_for_a_child(path):
         assert len(journal.results) == 4
 
 
-def test_it_is_known_whether_a_search_writes(path):
+def test_is_held_tells_whether_a_search_writes(path):
     assert not is_held(path)
     with open_journal(path):
         # Checking the lock does not release it.
@@ -271,7 +271,7 @@ def open_folder():
             folder.chmod(0o777)
 
 
-def test_what_may_not_be_written(open_folder):
+def test_journals_in_read_only_folders_are_refused(open_folder):
     path = open_folder / "journal"
     open_folder.chmod(0o555)
     with pytest.raises(OSError, match="journal: .*cannot be locked"):
@@ -292,7 +292,7 @@ def test_what_may_not_be_written(open_folder):
         load_history(path)
 
 
-def test_what_is_no_regular_file(tmp_path):
+def test_files_that_are_not_regular_are_refused(tmp_path):
     names = [str(tmp_path), "/dev/null"] if os.name == "posix" else [str(tmp_path)]
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "fifo")
@@ -357,7 +357,7 @@ DAMAGE = [
         ("header", "PRAGMA journal_mode=WAL"),
     ],
 )
-def test_what_was_changed_is_named(written, fault, statement):
+def test_damage_of_the_file_is_named(written, fault, statement):
     execute(written, statement)
     assert_refused(written, f"journal: .*{fault}")
     for read in (Content.read, read_trials):

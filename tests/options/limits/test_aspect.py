@@ -143,7 +143,7 @@ def test_filters_of_warnings_apply_to_fits_and_errors_are_raised():
     assert told == [1]
 
 
-def test_data_at_fault_are_told_as_ever():
+def test_errors_in_the_data_are_raised_as_without_limits():
     more = {"n_iter": 4, "trial_limits": {"time": 600}}
     search = BayesSearchCV(Sometimes(bad="fit"), {"quality": (0.1, 1.0)}, **more)
     with pytest.raises(RuntimeError, match="cannot be fitted") as caught:

@@ -123,7 +123,7 @@ def stay_here(self):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
+def test_trials_that_take_too_long_time_out(n_jobs, fake_clock, monkeypatch):
     more = {"cv": 5, "pre_dispatch": 1, "trial_limits": {"time": 1.0}, "n_iter": 3}
     search = small_search(TakesTime(), {"quality": [0.1, 0.3, 0.9]}, **more)
     monkeypatch.setattr(TakesTime, "together", threading.Barrier(n_jobs))

@@ -411,7 +411,7 @@ def test_two_workers_find_the_same(iris, log):
     assert count(log, "f") == N_FOLDS
 
 
-def test_a_resumed_search_goes_on(iris, tmp_path):
+def test_a_resumed_search_continues(iris, tmp_path):
     path = tmp_path / "run.journal"
     estimator = pipeline(StandardScaler())
     whole = search(estimator, n_iter=6).fit(*iris)
@@ -499,7 +499,9 @@ def test_a_file_that_cannot_be_read_costs_time_only(
     assert count(log, "f") == 2 * N_FOLDS * N_ITER
 
 
-def test_without_room_nothing_is_shared_or_left_behind(iris, tmp_path, monkeypatch):
+def test_without_disk_space_no_step_is_shared_and_no_file_remains(
+    iris, tmp_path, monkeypatch
+):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 

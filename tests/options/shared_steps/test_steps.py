@@ -126,5 +126,5 @@ def test_steps_depend_on_the_parameters_of_earlier_ones():
     ],
     ids=range(7),
 )
-def test_nothing_is_shared(pipeline, n_values):
+def test_steps_that_cannot_be_shared(pipeline, n_values):
     assert leading_steps(pipeline, n_values) == []

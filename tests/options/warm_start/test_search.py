@@ -149,7 +149,7 @@ def test_from_a_journal(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:warm_start_from")
-def test_a_journal_goes_on_with_the_same_study(grid, tmp_path):
+def test_a_journal_continues_with_the_same_study(grid, tmp_path):
     path = tmp_path / "journal"
     fine(study(grid), n_iter=3, journal=path).fit(X, y)
     assert len(fine(study(grid), n_iter=4, journal=path).fit(X, y).trials_) == 4
@@ -207,7 +207,7 @@ def test_failures_and_times_of_a_study_are_learned(grid):
     assert search.best_params_["C"] != 1.0
 
 
-def test_what_is_no_other_search_is_refused_before_any_fit(no_trials):
+def test_unsupported_sources_are_refused_before_any_fit(no_trials):
     with pytest.raises(TypeError, match="warm_start_from"):
         fine(3).fit(X, y)
     search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)})

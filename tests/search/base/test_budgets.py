@@ -77,7 +77,7 @@ def test_an_interrupt_ends_the_search_with_the_finished_trials(at, n_finished):
     assert search.cv_results_["params"] == params[:n_finished]
 
 
-def test_stoppers():
+def test_the_first_stopper_that_applies_ends_the_search():
     search = search_of(n_iter=30, stopper=[TargetScore(2.0), NoImprovement(4)])
     search.fit(X, y)
     assert search.stop_reason_ == "no_improvement"

@@ -57,7 +57,7 @@ DATA = {
 
 
 @pytest.mark.parametrize("kind", DATA)
-def test_kinds_of_input(kind):
+def test_inputs_of_any_kind_give_the_results_of_grid_search(kind):
     estimator, grid, data = DATA[kind]
     X, y = data()
     ours, theirs = fit_both(estimator, grid, X, y, cv=3)
@@ -91,7 +91,7 @@ CVS = {
 
 
 @pytest.mark.parametrize("kind", sorted(CVS))
-def test_cv(kind):
+def test_splits_are_those_of_grid_search(kind):
     ours = small_search(TREE, DEPTHS, n_iter=9, cv=CVS[kind]())
     theirs = GridSearchCV(TREE, DEPTHS, cv=CVS[kind]())
     assert ours.fit(X, y) is ours

@@ -273,7 +273,7 @@ def test_inside_of_a_fit_joblib_does_as_in_grid_search(backend_name):
     assert set(ours.cv_results_["mean_test_score"]) == seen
 
 
-def test_what_the_fits_do_not_need_stays_at_home(reference):
+def test_workers_receive_only_what_fits_need(reference):
     lock = threading.Lock()
 
     def never(history):
@@ -373,7 +373,7 @@ class Sealed:
     ],
     ids=["estimator", "parameter"],
 )
-def test_what_cannot_be_unpickled_in_a_worker_is_an_error(bad, space, error):
+def test_objects_that_a_worker_cannot_unpickle_raise_an_error(bad, space, error):
     search = restless(Restless(bad=bad), n_jobs=2)
     search.set_params(search_spaces={"quality": (0.0, 1.0), **space})
     with pytest.raises(error[0], match=error[1]):

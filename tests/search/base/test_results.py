@@ -133,7 +133,7 @@ def test_means_are_unweighted_over_splits_of_unequal_size():
     assert all(trial.duration > 0 for trial in search.trials_)
 
 
-def test_the_chosen_row():
+def test_best_attributes_describe_the_chosen_row():
     points = [{"C": 3.0}, {"C": 0.5}]
     space = {"C": loguniform(0.01, 10)}
     search = small_search(SVC(), space, n_iter=4, cv=3, initial_points=points)

@@ -93,7 +93,7 @@ def test_every_search_ends_with_the_own_configuration(kind, refit, tmp_path):
         ({"trial_limits": {"time": 100}}, OWN),
     ],
 )
-def test_options(more, own):
+def test_a_search_without_a_finished_trial_is_usable(more, own):
     search = BayesSearchCV(TREE, SPACE, timeout=1e-9, cv=3, random_state=0, **more)
     check_usable(fitted(search), X)
     assert vars(search).get("best_params_") == own
@@ -113,7 +113,7 @@ def test_the_nearest_configuration_of_the_space():
     check_usable(fitted(BayesSearchCV(*models(X, y), timeout=1e-9)), X)
 
 
-def test_what_is_not_possible_is_named():
+def test_results_that_need_a_finished_trial_are_named():
     search = BayesSearchCV(TREE, SPACE, timeout=1e-9, refit="ensemble")
     with pytest.warns(UserWarning, match="refit='ensemble' was not possible"):
         search.fit(X, y == 1)
@@ -127,7 +127,7 @@ def test_what_is_not_possible_is_named():
     assert tradeoff.best_train_fraction_ == 1.0
 
 
-def test_a_journal_goes_on_with_the_trials_that_were_aborted(tmp_path):
+def test_a_journal_continues_with_the_aborted_trials(tmp_path):
     journal = tmp_path / "journal.jsonl"
     more = {"n_iter": 4, "cv": 2, "random_state": 0}
     search = BayesSearchCV(TREE, SPACE, journal=journal, timeout=1e-9, **more)

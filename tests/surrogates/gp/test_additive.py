@@ -119,6 +119,6 @@ def test_the_length_scales_are_believed_to_be_what_is_said():
         ({"length_scale": np.nan}, "length_scale"),
     ],
 )
-def test_what_is_out_of_range_is_refused(options, name):
+def test_positions_out_of_range_are_refused(options, name):
     with pytest.raises(ValueError, match=name):
         AdditiveGaussianProcess(**options)

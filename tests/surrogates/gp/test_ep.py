@@ -64,7 +64,7 @@ def test_wide_likelihoods_say_nothing():
     np.testing.assert_allclose(sites.log_evidence, 2 * np.log(0.5), atol=1e-4)
 
 
-def test_no_signs():
+def test_no_signs_have_no_evidence():
     sites = propagate(np.empty(0), np.empty((0, 0)), np.empty(0), 1e-6)
     assert sites.converged and sites.log_evidence == 0.0
 
@@ -77,7 +77,7 @@ def test_many_signs_of_nearly_the_same_converge(mean):
     assert sites.converged and np.all(sites.tau >= 0)
 
 
-def test_it_says_that_it_did_not_converge(monkeypatch):
+def test_sites_say_whether_propagation_converged(monkeypatch):
     monkeypatch.setattr("skbayes.surrogates.gp.ep.MAX_SWEEPS", 2)
     sites = propagate(np.zeros(1), np.eye(1), np.ones(1), 1e-6)
     assert not sites.converged and sites.n_sweeps == 2

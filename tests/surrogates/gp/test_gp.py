@@ -313,7 +313,7 @@ def test_many_observations_are_learned_from_a_part_of_them():
         (np.zeros((2, 1)), [0.0, np.nan], None, "y must be finite"),
     ],
 )
-def test_mistakes_are_refused(X, y, noise, message):
+def test_wrong_data_and_kernels_are_refused(X, y, noise, message):
     with pytest.raises(ValueError, match=message):
         GaussianProcess().fit(X, np.array(y, dtype=float), noise=noise)
     with pytest.raises(ValueError, match="kernel must be one of.*'cubic'"):

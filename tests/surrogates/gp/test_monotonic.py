@@ -96,7 +96,7 @@ def by_rejection(model, X, y, candidates, n_draws=300_000):
     # In one dimension with one sign, only the sampling error remains.
     [(1, 6, 1, 3, None, None), (1, 5, 4, 1, 0.05, 0.05), (2, 6, 8, 1, 0.15, 0.25)],
 )
-def test_it_agrees_with_rejection_sampling(
+def test_predictions_agree_with_rejection_sampling(
     kernel, D, n, n_points, seed, in_mean, in_sd
 ):
     X, y, rng = make_data(n, D, seed)
@@ -168,7 +168,7 @@ def test_the_wider_the_likelihood_the_less_the_signs_say():
     assert np.ptp(soft - expected) < 0.7 * np.ptp(hard - expected)
 
 
-def test_it_warns_if_propagation_does_not_converge(monkeypatch):
+def test_a_fit_warns_if_propagation_does_not_converge(monkeypatch):
     monkeypatch.setattr("skbayes.surrogates.gp.ep.MAX_SWEEPS", 2)
     X, y, rng = make_data(6, 1)
     model = MonotonicGP(**grow(rng.random((4, 1))), n_samples=0)
