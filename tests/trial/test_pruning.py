@@ -48,13 +48,13 @@ def test_better_folds_give_a_better_chance(scores, better, seed):
     assert higher[1] == lower[1] >= 0
 
 
-@pytest.mark.parametrize("m", [1, 2, 4])
+@pytest.mark.parametrize("m", [1, 4])
 def test_the_chance_is_calibrated(m):
     # Trials that differ, splits that differ more, and noise of each fit: of the trials
     # that are given a chance near p, about a share of p exceeds the best.
     rng = np.random.default_rng(0)
     chances, wins, errors, noises = [], [], [], []
-    for _ in range(1500):
+    for _ in range(800):
         n, K = 12, 5
         splits = rng.normal(scale=2.0, size=K)
         table = rng.normal(size=(n, 1)) + splits + rng.normal(scale=0.5, size=(n, K))
