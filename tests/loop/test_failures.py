@@ -10,7 +10,7 @@ import pytest
 from every_search import SEARCHES, data, make
 from grid_comparison import Sometimes, assert_same_results, searches
 from scripted_estimators import scores_nan, scores_nothing
-from simple_estimators import Whole
+from simple_estimators import Whole, both
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning
@@ -115,10 +115,6 @@ def test_a_constraint_that_raises_later_ends_the_search():
     search = search_of(Sometimes(), {"quality": (0.0, 1.0)}, constraints=late)
     with pytest.raises(ValueError, match="The constraint raised ZeroDivisionError"):
         search.fit(X, y)
-
-
-def both(estimator, X, y):
-    return {"a": estimator.quality, "b": 1.0}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,11 +13,11 @@ import psutil
 import pytest
 from grid_comparison import assert_same_tables
 from joblib.parallel import ThreadingBackend
-from limited_estimators import Limited, NeverLoaded, two_metrics
+from limited_estimators import Limited, NeverLoaded
 from processes import wait_until
 from recording_callbacks import Recorder
 from scripted_estimators import seen_by_joblib
-from simple_estimators import Sometimes
+from simple_estimators import Sometimes, both
 from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -61,7 +61,7 @@ def fitted(ways, folder, **more):
 def test_a_fit_that_takes_too_long_is_ended(tmp_path):
     path, folder = tmp_path / "journal", tmp_path / "fits"
     folder.mkdir()
-    more = {"scoring": two_metrics, "refit": "a", "trial_limits": {"time": 1}}
+    more = {"scoring": both, "refit": "a", "trial_limits": {"time": 1}}
     ways = ["good", "leave", "return", "raise", "fork", "compute"]
     search, trials = fitted(ways, folder, journal=path, **more)
     states = {"fork": "timed_out", "compute": "timed_out"}
@@ -116,7 +116,7 @@ def test_other_fits_are_what_they_were():
     """Scores, weights, out-of-fold predictions, and what joblib offers to a fit."""
     more = {"cv": 3, "pre_dispatch": 1, "random_state": 0, "return_train_score": True}
     more |= {"return_folds": "predict_proba", "scoring": seen_by_joblib, "n_iter": 2}
-    both = []
+    found = []
     with config_context(enable_metadata_routing=True), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = LogisticRegression(max_iter=2).set_fit_request(sample_weight=True)
@@ -124,8 +124,8 @@ def test_other_fits_are_what_they_were():
         for limits in (None, {"time": 600}):
             more |= {"trial_limits": limits, "refit": "accuracy"}
             search = BayesSearchCV(model, {"C": [0.1, 10.0]}, n_jobs=2, **more)
-            both.append(search.fit(X, y, sample_weight=np.linspace(1, 2, len(y))))
-    plain, limited = both
+            found.append(search.fit(X, y, sample_weight=np.linspace(1, 2, len(y))))
+    plain, limited = found
     del limited.cv_results_["state"]
     assert_same_tables(plain.cv_results_, limited.cv_results_)
     np.testing.assert_array_equal(plain.oof_predictions_, limited.oof_predictions_)

@@ -47,17 +47,17 @@ def test_coarse_grid_then_fine_search(grid):
     assert search.optimizer_.n_told == 5
 
 
-@pytest.mark.parametrize("n_iter", [3, 20])
 @pytest.mark.parametrize(
-    "kind, more",
+    "kind, n_iter, more",
     [
-        (BayesSearchCV, {}),
-        (BayesSearchCV, {"surrogate": "random"}),
-        (BayesSearchCV, {"initial_points": [{"C": 1.0, "gamma": 0.02}, 2]}),
-        (MultiStageSearchCV, {"stages": (1.0,)}),
-        (HyperTuneSearchCV, {}),
-        (ParetoSearchCV, {"objectives": {"accuracy": "max", "model_size": "min"}}),
-        (TradeoffSearchCV, {"train_sizes": (0.5, 1.0), "cost": "model_size"}),
+        (BayesSearchCV, 3, {}),
+        (BayesSearchCV, 20, {}),
+        (BayesSearchCV, 3, {"surrogate": "random"}),
+        (BayesSearchCV, 20, {"initial_points": [{"C": 1.0, "gamma": 0.02}, 2]}),
+        (MultiStageSearchCV, 20, {"stages": (1.0,)}),
+        (HyperTuneSearchCV, 3, {}),
+        (ParetoSearchCV, 20, {"objectives": {"accuracy": "max", "model_size": "min"}}),
+        (TradeoffSearchCV, 3, {"train_sizes": (0.5, 1.0), "cost": "model_size"}),
     ],
 )
 def test_other_configurations_than_the_best_known_are_not_tried_again(
