@@ -36,7 +36,7 @@ from skbayes.space.candidates import (
     sobol,
 )
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import capability_of, known_means, predict
+from skbayes.surrogates.base import capability_of, known_means, predict, standardize
 
 # Number of candidates that are scored at a time. Covariances then stay in the
 # processor's cache, and need little memory if 20,000 configurations are scored.
@@ -185,7 +185,7 @@ class ModelProposer(Proposer):
         believed = believed[:, observations.is_rival]
         fitted.best_f = np.max(believed, axis=1, keepdims=True)
         if not self.acquisition.is_log:
-            fitted.term_unit = float(np.std(observations.y)) or 1.0
+            _, _, fitted.term_unit = standardize(observations.y)
         return fitted
 
     def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:

@@ -20,7 +20,9 @@ from skbayes.surrogates.registry import capability, make_surrogate, names_with, 
 
 # In an enumerated space, "gp" is "gp-additive"; in others, it is "gp-warped".
 CHOICES = [(name, "ei") for name in registry if name != "gp-additive"] + [
-    (name, "eif") for name in names_with("has_graph")
+    (name, acquisition)
+    for name in names_with("has_graph")
+    for acquisition in ("eif", "ucb")
 ]
 TREE = {
     "a": [1, 2, 3, 4],
