@@ -3,7 +3,6 @@ import pytest
 from differences import assert_gradient
 from scipy.special import logsumexp
 
-from skbayes import Optimizer
 from skbayes.acquisition import ExpectedHypervolumeImprovement
 from skbayes.acquisition.observations import Observations
 from skbayes.pareto.acquisition import ParetoProposer
@@ -122,15 +121,3 @@ def test_a_model_without_gradients_and_another_with_samples():
     assert isinstance(proposer, ParetoProposer)
     assert not proposer.has_gradients
     assert proposer.scores(CANDIDATES).shape == (6,)
-
-
-def test_each_objective_has_a_model_of_its_own():
-    made = Optimizer({"x": (0.0, 1.0)}, n_objectives=3, random_state=7)._proposer
-    seeds = [model.random_state for model in made.models]
-    assert len(set(seeds)) == 3
-    given = GaussianProcess("rbf")
-    copies = Optimizer({"x": (0.0, 1.0)}, surrogate=given, n_objectives=2)._proposer
-    assert [model.kernel for model in copies.models] == ["rbf", "rbf"]
-    assert copies.models[0] is not copies.models[1]
-    with pytest.raises(ValueError, match="acquisition must be 'ei'"):
-        Optimizer({"x": (0.0, 1.0)}, acquisition="pi", n_objectives=2)

@@ -3,7 +3,6 @@ import pytest
 from differences import assert_gradient
 from scipy.stats import norm, spearmanr
 
-from skbayes import Optimizer
 from skbayes.acquisition import ExpectedImprovement, UpperConfidenceBound
 from skbayes.acquisition.base import ModelProposer
 from skbayes.acquisition.observations import Observations
@@ -36,15 +35,6 @@ class Bump(LogTerm):
         return result
 
 
-class DrawnBump(Bump):
-    """Bump without gradients whose center is drawn at random."""
-
-    has_gradients = False
-
-    def draw(self, random_state):
-        return np.full((1, 2), self.center)
-
-
 def test_terms_are_summed():
     X = np.random.default_rng(0).random((4, 2))
     terms = [Bump(0.2), Bump(0.5)]
@@ -72,47 +62,6 @@ def test_gradients_agree_with_finite_differences(acquisition):
     # The expected improvement refers to the score alone.
     row = candidates[0]
     assert proposer.expected_improvement(row) == plain.expected_improvement(row)
-
-
-CASES = {
-    "gp": ({"surrogate": "gp"}, 1),
-    "trees": ({"surrogate": "trees"}, 1),
-    "random": ({"surrogate": "random"}, 1),
-    "sobol": ({"surrogate": "sobol"}, 1),
-    "tpe": ({"surrogate": "tpe"}, 1),
-    "objectives": ({"surrogate": "gp-rbf"}, 2),
-}
-
-
-@pytest.mark.parametrize("term", [Bump(0.3), DrawnBump(0.3)], ids=["smooth", "drawn"])
-@pytest.mark.parametrize("name", CASES)
-def test_every_proposer_adds_terms(monkeypatch, name, term):
-    options, n_objectives = CASES[name]
-
-    def propose(terms):
-        monkeypatch.setattr(Optimizer, "_terms", lambda *_: terms)
-        space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
-        optimizer = Optimizer(space, **options, random_state=0)
-        for x in np.linspace(0.1, 0.9, 11):
-            scores = [x, 1.0 - x][:n_objectives]
-            told = scores if n_objectives > 1 else x
-            optimizer.tell({"x": x, "y": x}, told)
-        return optimizer.ask()["x"]
-
-    near = abs(propose([term]) - 0.3)
-    assert near < abs(propose([]) - 0.3)
-    # TPE scores few candidates, all of them near good trials.
-    assert name == "tpe" or near < 0.1
-
-
-def test_influence_takes_terms(monkeypatch):
-    monkeypatch.setattr(Optimizer, "_terms", lambda *_: [Bump(0.4, sd=0.01)])
-    optimizer = Optimizer(
-        {"x": list(range(11)), "y": [0, 1]}, surrogate="graph", acquisition="eif"
-    )
-    for x in (0, 5, 10):
-        optimizer.tell({"x": x, "y": 0}, float(x))
-    assert optimizer.ask()["x"] == 4
 
 
 def cost_model():

@@ -12,7 +12,7 @@ from sklearn.utils import all_estimators
 
 from skbayes import BayesSearchCV
 from skbayes.defaults import default_space
-from skbayes.defaults.catalog import CATALOG, DataFacts
+from skbayes.defaults.catalog import DataFacts
 from skbayes.defaults.conflicts import names_in
 from skbayes.defaults.parts import parts_of, space_of
 from skbayes.space import Choice, Space
@@ -185,9 +185,3 @@ def test_an_own_value_of_another_type_is_not_listed_beside_a_single_count():
     facts = DataFacts(n_rows=6, n_features=2, fewest_features=2)
     space = space_of(parts_of(SKLEARN["KBinsDiscretizer"](n_bins=[2, 3]), facts))
     assert "n_bins" not in space
-
-
-def test_conflicts_have_one_condition():
-    for entry in CATALOG.values():
-        for conflict in entry.conflicts:
-            assert bool(conflict.unless) != bool(conflict.beside)

@@ -41,6 +41,13 @@ def test_the_best_is_found_at_the_bound(options, margin):
     assert BEST - margin < score_of(best) <= BEST + 1e-9
 
 
+@pytest.mark.parametrize("surrogate", ["random", "sobol"])
+def test_samplers_draw_where_the_constraints_probably_hold(surrogate):
+    """By chance, about a third of the configurations keep them."""
+    drawn = run(14, surrogate=surrogate, random_state=0).ask(10)
+    assert sum(slack_of(params) <= 0.1 for params in drawn) >= 8
+
+
 def test_constraints_that_are_always_kept_change_next_to_nothing():
     plain, kept = (Optimizer(SPACE, random_state=0) for _ in range(2))
     for _ in range(8):

@@ -44,7 +44,7 @@ def density(found):
 @pytest.mark.parametrize(
     "options",
     [
-        *({"surrogate": surrogate} for surrogate in ("gp", "trees", "tpe")),
+        *({"surrogate": name} for name in ("gp", "trees", "tpe")),
         *({"acquisition": a} for a in ("pi", "ucb", UpperConfidenceBound(1.0))),
         {"n_objectives": 2},
     ],
@@ -63,10 +63,14 @@ def test_proposals_follow_a_prior_that_holds(options):
 
 
 # "gp" stands for its variants: they share one proposer.
-@pytest.mark.parametrize("surrogate", [name for name in registry if name[:3] != "gp-"])
-def test_a_finite_space_is_exhausted_with_a_prior(surrogate):
+@pytest.mark.parametrize(
+    ("surrogate", "acquisition"),
+    [*((name, "ei") for name in registry if name[:3] != "gp-"), ("graph", "eif")],
+)
+def test_a_finite_space_is_exhausted_with_a_prior(surrogate, acquisition):
     prior = OptimumPrior(FINITE, {"n": ([0.0, 1.0], [0.0, 3.0])})
-    optimizer = Optimizer(FINITE, surrogate=surrogate, prior=prior, random_state=0)
+    options = {"surrogate": surrogate, "acquisition": acquisition, "random_state": 0}
+    optimizer = Optimizer(FINITE, prior=prior, **options)
     found = trials(optimizer, 30, lambda one: -abs(one["n"] - 25))
     assert len({tuple(one.values()) for one in found}) == 30
     if surrogate not in ("random", "sobol"):  # they do not learn from scores

@@ -4,6 +4,7 @@ import pytest
 from skbayes import Optimizer
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates, SpaceExhausted
+from skbayes.surrogates import ParzenEstimator
 from skbayes.surrogates.random_search import SobolSampler
 
 SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -19,6 +20,18 @@ def test_scores_do_not_matter(surrogate):
             optimizer.tell(asked[-1], sign * asked[-1]["x"])
     assert asked[:10] == asked[10:]
     assert optimizer.last_expected_improvement is None
+
+
+@pytest.mark.parametrize("surrogate", ["tpe", ParzenEstimator(), "random", "sobol"])
+def test_samplers_ignore_noise(surrogate):
+    proposals = []
+    for noise in (None, 0.1):
+        optimizer = Optimizer(
+            SQUARE, surrogate=surrogate, n_initial_points=0, random_state=0
+        )
+        optimizer.tell({"x": 0.5, "y": 0.5}, 1.0, noise=noise)
+        proposals.append(optimizer.ask(3))
+    assert proposals[0] == proposals[1]
 
 
 def test_quasi_random_points_are_those_of_the_sequence():

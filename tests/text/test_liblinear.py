@@ -481,15 +481,6 @@ def test_the_package_that_is_needed_is_asked_for_before_any_fit(
     assert not hasattr(model, "coef_")
 
 
-def test_a_search_tells_before_the_first_fit_which_liblinear_is_used(monkeypatch):
-    told = []
-    monkeypatch.setattr(
-        "skbayes.text.liblinear.library_name", lambda: told.append(True)
-    )
-    LiblinearClassifier()._check_packages()
-    assert told == [True]
-
-
 def ratios_by_hand(X, positive):
     """Return r of Wang & Manning (2012), equation 2, feature by feature."""
     present = X.toarray() != 0

@@ -8,7 +8,6 @@ from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
 from skbayes.surrogates.gp.kernels import (
     KERNELS,
     Embedding,
-    InverseFactor,
     LogPosterior,
 )
 from skbayes.surrogates.gp.warped import Warping, _WarpedPosterior
@@ -165,18 +164,3 @@ def test_positions_outside_the_unit_interval_are_refused():
         X[3, 0] = wrong
         with pytest.raises(ValueError, match=r"X must be in \[0, 1\]"):
             WarpedGaussianProcess(n_options=OPTIONS).fit(X, y)
-
-
-def test_the_factor_of_the_first_observations_is_kept(monkeypatch):
-    calls = []
-    usual = InverseFactor.of_covariances
-    monkeypatch.setattr(
-        InverseFactor, "of_covariances", lambda K: calls.append(len(K)) or usual(K)
-    )
-    rng = np.random.default_rng(0)
-    X, y = rng.random((33, 2)), rng.random(33)
-    X[:, 1] = np.arange(33) / 499  # a new one of 500 options in each row
-    model = WarpedGaussianProcess(n_options=[0, 500], n_samples=0)
-    for n in (30, 31, 32):  # the hyper-parameters are learned from the first 30
-        model.fit(X[:n], y[:n])
-    assert len(calls) == 1
