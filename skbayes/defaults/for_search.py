@@ -17,8 +17,9 @@ from skbayes.defaults.default import (
 )
 from skbayes.defaults.learned_prior import learned_prior
 from skbayes.defaults.parts import own_values, parts_of
-from skbayes.search.plan import parse_initial_points, share_of_splits
+from skbayes.search.plan import share_of_splits
 from skbayes.space import OptimumPrior, Space
+from skbayes.trial.settings import Settings
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -26,21 +27,18 @@ from skbayes.utils.optional import warn_user
 Facts = Callable[[], DataFacts]
 
 
-def resolved_spaces(
-    settings: Mapping[str, Any], X: Any, y: Any, sizes: Any = 1.0
-) -> tuple[Any, list[str], Facts]:
+def resolved_spaces(settings: Settings, X: Any, y: Any) -> tuple[Any, list[str], Facts]:
     """Return the search space without "auto", and the parts that are not tuned.
 
     The returned function computes the facts about the data once, when they are needed.
-    `sizes` are the sizes of the training subsets.
     """
 
     @functools.cache
     def facts() -> DataFacts:
-        share = train_share(settings["cv"], sizes, X, y)
-        return DataFacts.of(X, y, share, settings["scoring"] is None)
+        share = train_share(settings.cv, settings.sizes, X, y)
+        return DataFacts.of(X, y, share, settings.scoring is None)
 
-    spaces, untuned = settings["search_spaces"], dict[str, None]()
+    spaces, untuned = settings.search_spaces, dict[str, None]()
     if isinstance(spaces, str) and spaces != "auto":
         raise TypeError(
             f"search_spaces must be 'auto', a dict or a list of dicts, got {spaces!r}."
@@ -49,7 +47,7 @@ def resolved_spaces(
     def resolved(space: Any) -> Any:
         if not (isinstance(space, Mapping) and "auto" in space):
             return space
-        space, unknown = _resolved(settings["estimator"], dict(space), facts)
+        space, unknown = _resolved(settings.estimator, dict(space), facts)
         untuned.update(dict.fromkeys(unknown))
         return space
 
@@ -57,7 +55,7 @@ def resolved_spaces(
         spaces = {"auto": True}
     is_list = isinstance(spaces, list | tuple)
     spaces = list(map(resolved, spaces)) if is_list else resolved(spaces)
-    if untuned and settings["verbose"] not in (0, False, "progress"):
+    if untuned and settings.verbose not in (0, False, "progress"):
         names = ", ".join(untuned)
         print(f"search_spaces='auto': {names} are not known and keep their values.")
     return spaces, list(untuned), facts
@@ -108,14 +106,14 @@ def train_share(cv: Any, sizes: Any, X: Any, y: Any) -> float:
 
 
 def prior_of(
-    settings: Mapping[str, Any], space: Space, current: Mapping[str, Any], facts: Facts
+    settings: Settings, space: Space, current: Mapping[str, Any], facts: Facts
 ) -> OptimumPrior | None:
     """Return the prior of the best configuration for the estimator of a search.
 
     None unless the initial configurations are the default.
     """
-    if parse_initial_points(settings["initial_points"])[0] is not None:
+    if settings.initial_points is not None:
         return None
-    parts, rounds = parts_of(settings["estimator"], facts()), settings["early_stopping"]
+    parts, rounds = parts_of(settings.estimator, facts()), settings.early_stopping
     rounds = math.inf if rounds == "auto" else rounds or 0.0
     return learned_prior(parts, space, current, rounds)

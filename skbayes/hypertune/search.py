@@ -24,6 +24,7 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.scores import metrics_of
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import is_unfinished, rank
+from skbayes.search.outside import teach
 from skbayes.search.parameters import (
     COUNT,
     Constraints,
@@ -37,13 +38,14 @@ from skbayes.search.parameters import (
     Stopper,
     with_acquisition,
 )
-from skbayes.search.plan import parse_initial_points
 from skbayes.search.running import Outcome
+from skbayes.space import OptimumPrior, Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.trial.evaluator import check_candidates
 from skbayes.trial.fold import configured
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History
+from skbayes.trial.settings import Settings
 from skbayes.trial.subsets import Sample
 from skbayes.utils.optional import warn_or_log, warn_user
 from skbayes.utils.random_streams import make_seeds
@@ -62,6 +64,30 @@ MIN_ROWS = 10
 
 # Kernels of the models with signs by the name of the surrogate.
 SIGNED = {"gp": "matern52", "gp-matern52": "matern52", "gp-rbf": "rbf"}
+
+
+class AllData:
+    """Maker of the optimizer of the trials on all data.
+
+    The signs of some parameters are `derived` from the trials on small samples.
+    """
+
+    derived: SignPlan | None = None
+
+    def __init__(self, search: HyperTuneSearchCV, signs: Mapping[str, int]) -> None:
+        self._search, self._signs = search, signs
+
+    def __call__(self, plan: Plan, history: History) -> Optimizer:
+        """Derive the signs, and make the optimizer."""
+        self.derived = derive_signs(plan.space, self._signs, history, plan.seed)
+        return self._search._on_all_data(plan, history, self.derived)
+
+
+def _min_rows(model: Any, y: Any) -> int:
+    """Return the minimum number of rows of a small sample."""
+    if is_classifier(model) and type_of_target(y) in ("binary", "multiclass"):
+        return MIN_ROWS * len(np.unique(y))
+    return MIN_ROWS
 
 
 class HyperTuneSearchCV(BayesSearchCV):
@@ -578,10 +604,10 @@ class HyperTuneSearchCV(BayesSearchCV):
         n_spread = self._n_spread(plan)
         return N_INITIAL_POINTS if isinstance(n_spread, str) else n_spread
 
-    def _n_small(self, plan: Plan) -> int:
-        """Return the number of trials on each small sample; 0 if none are searched."""
+    def _n_small(self, space: Space) -> int:
+        """Return the number of trials on each small sample, if they are searched."""
         n_iter = N_ITER if self.n_iter is None else int(self.n_iter)
-        if not plan.notes["signs"] or plan.space.n_configurations <= n_iter:
+        if space.n_configurations <= n_iter:
             return 0
         most = int(SMALL_SHARE * n_iter) // self.n_subsets
         if self.n_small_iter == "auto":
@@ -594,20 +620,23 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         return n_small
 
-    def _ladder(self, plan: Plan) -> Ladder:
-        check_candidates(plan.estimator, plan.space.covering_sample())
-        signs = check_monotonicity(self.complexity, self.estimator, plan.space)
-        plan.notes["signs"] = signs
+    def _ladder(
+        self, settings: Settings, space: Space, prior: OptimumPrior | None, y: Any
+    ) -> Ladder:
+        sample = space.covering_sample()
+        check_candidates(settings.estimator, sample)
+        signs = check_monotonicity(self.complexity, settings.estimator, space)
         if self.complexity == "auto" and not signs:
             warn_user(
                 "complexity='auto' finds no sign for any parameter in search_spaces. "
                 "No small samples are searched, and all trials are made on all data, "
                 "as by BayesSearchCV. Set complexity to a dict of signs by name."
             )
-        n_small = self._n_small(plan) * self.n_subsets
+        n_small = self._n_small(space) * self.n_subsets if signs else 0
         if n_small == 0:
-            return super()._ladder(plan)
-        size, min_rows = float(self.subset_fraction), self._min_rows(plan)
+            return super()._ladder(settings, space, prior, y)
+        size = float(self.subset_fraction)
+        min_rows = _min_rows(configured(settings.estimator, sample[0]), y)
         samples = [
             Sample(train_size=size, subset=subset, min_rows=min_rows)
             for subset in range(self.n_subsets)
@@ -621,20 +650,11 @@ class HyperTuneSearchCV(BayesSearchCV):
             n_points=self.n_subsets,
         )
         n_whole = self._most_trials() - n_small
-        return Ladder([small, Stage(self._on_all_data, n_whole)])
+        return Ladder([small, Stage(AllData(self, signs), n_whole)])
 
-    def _min_rows(self, plan: Plan) -> int:
-        classes = ("binary", "multiclass")
-        first, *_ = plan.space.covering_sample()
-        classifies = is_classifier(configured(plan.estimator, first))
-        if classifies and type_of_target(plan.y) in classes:
-            return MIN_ROWS * len(np.unique(plan.y))
-        return MIN_ROWS
-
-    def _on_all_data(self, plan: Plan, history: History) -> Optimizer:
-        signs = plan.notes["signs"]
-        derived = derive_signs(plan.space, signs, history, plan.seed)
-        plan.notes["monotonicity"] = derived
+    def _on_all_data(
+        self, plan: Plan, history: History, derived: SignPlan | None
+    ) -> Optimizer:
         if derived is None:
             warn_user(
                 "No trial on a small sample has a score; the search on all data "
@@ -642,7 +662,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         changes = {} if derived is None else self._with_signs(plan, derived)
         optimizer = Optimizer(plan.space, **self._optimizer_options(plan, **changes))
-        self._warm_start(optimizer, plan)
+        teach(optimizer, plan)
         return optimizer
 
     def _with_signs(self, plan: Plan, derived: SignPlan) -> dict[str, Any]:
@@ -650,8 +670,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         points, space = list(plan.initial_points), plan.space
         (center,) = space.decode(derived.center[None, :])
         if space.allows(center):
-            default = parse_initial_points(self.initial_points)[0] is None
-            points.insert(0 if default else len(points), center)
+            is_default = plan.settings.initial_points is None
+            points.insert(0 if is_default else len(points), center)
         return {
             "surrogate": MonotonicGP(
                 SIGNED[self._model()[0]],
@@ -667,11 +687,12 @@ class HyperTuneSearchCV(BayesSearchCV):
     # -- after the last trial -----------------------------------------------------
 
     def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
-        history = outcome.history
+        history, space = outcome.history, plan.space
         attributes = super()._describe(plan, outcome)
-        derived, decode = plan.notes.get("monotonicity"), plan.space.decode
+        last, decode = plan.ladder.rungs[-1].make_optimizer, space.decode
+        derived = last.derived if isinstance(last, AllData) else None
         attributes |= {
-            "signs_": plan.notes["signs"],
+            "signs_": check_monotonicity(self.complexity, plan.estimator, space),
             "small_optimum_": derived and decode(derived.center[None])[0],
             "small_optima_": decode(derived.optima) if derived else [],
         }
@@ -692,7 +713,7 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         # 0 on small samples, and 1 on all data.
-        has_two = self._n_small(plan) > 0
+        has_two = len(plan.ladder.rungs) > 1
         data = [trial.fidelity for trial in history]
         stages = [fidelity.stage if has_two else 1 for fidelity in data]
         subsets = [-1 if s else f.subset for s, f in zip(stages, data, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -56,10 +57,10 @@ def result_html(search: Any) -> str:
 
 def _planned_space(search: Any) -> Space | str:
     """Return the search space before `fit`, or why there is none."""
-    settings = {**search._values(), "verbose": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `fit` issues the same warnings
         try:
+            settings = replace(search._settings(), verbose=0)
             return Space.from_notation(resolved_spaces(settings, None, None)[0])
         except Exception as error:
             return " ".join(str(error).split())

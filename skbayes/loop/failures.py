@@ -72,7 +72,7 @@ class FailingStart:
 
     def _failure(self, trial: Trial) -> str | None:
         """Return the kind of failure; None if there is a score or a process died."""
-        missing = self.plan.missing_score  # it hides failures of the scorer
+        missing = self.plan.settings.missing_score  # it hides failures of the scorer
         if trial.state != TrialState.FAILED and not math.isclose(trial.score, missing):
             return None
         return UNSCORED if trial.error is None else _kind(trial.error)

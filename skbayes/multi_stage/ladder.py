@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.space.lists import option_key
-from skbayes.space.optimum_prior import ModelStarts
+from skbayes.space.optimum_prior import ModelStarts, OptimumPrior
 from skbayes.trial.plan import Allowance, Ladder, Plan, Stage, StageStart
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.trial.subsets import Subsets
@@ -72,9 +72,9 @@ def _rows_for_all(y: Any, groups: Any) -> int:
     return least
 
 
-def n_models(plan: Plan) -> int:
+def n_models(prior: OptimumPrior | None) -> int:
     """Return the number of models of a choice among models, or 1."""
-    starts = plan.prior and plan.prior.portfolio
+    starts = prior and prior.portfolio
     return len(starts.rows) if isinstance(starts, ModelStarts) else 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from os import PathLike
@@ -41,11 +42,13 @@ from skbayes.search.parameters import (
 )
 from skbayes.search.plan import share_of_splits
 from skbayes.search.running import Outcome
+from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Candidates
 from skbayes.space.lists import same
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import Fidelity, History, Trial
+from skbayes.trial.settings import Settings
 from skbayes.trial.subsets import Sample, check_train_size
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
@@ -610,28 +613,28 @@ class MultiStageSearchCV(BayesSearchCV):
     # -- before the first fit -----------------------------------------------------
 
     def _resolve(
-        self, X: Any, y: Any, params: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], Any, Any]:
-        settings, X, y = super()._resolve(X, y, params)
-        if isinstance(settings["stages"], str):
+        self, settings: Settings, X: Any, y: Any, params: Mapping[str, Any]
+    ) -> tuple[Settings, Any, Any]:
+        if isinstance(settings.sizes, str):
             n_samples = n_samples_of(X, y) or 1
             n_rows = int(share_of_splits(self.cv, n_samples) * n_samples)
             given = n_rows, y, params.get("groups"), self.n_iter
-            settings["stages"] = chosen_sizes(*given, self._chooses_by_time())
+            sizes = chosen_sizes(*given, self._chooses_by_time())
+            settings = replace(settings, sizes=sizes)
         return settings, X, y
 
     def _chooses_by_time(self) -> bool:
         """Return whether the stages are chosen by measured times."""
         return isinstance(self.stages, str) and self.timeout is not None
 
-    def _sizes(self, settings: Mapping[str, Any]) -> list[float | int]:
-        if len(settings["stages"]) == 0:
+    def _sizes(self, settings: Settings) -> list[float | int]:
+        if len(settings.sizes) == 0:
             raise ValueError("stages must have at least one training size.")
-        return [check_train_size(size, "stages") for size in settings["stages"]]
+        return [check_train_size(size, "stages") for size in settings.sizes]
 
-    def _n_trials(self, settings: Mapping[str, Any]) -> list[float]:
+    def _n_trials(self, settings: Settings) -> list[float]:
         """Return the number of trials of each stage."""
-        n_stages, given = len(settings["stages"]), settings["n_iter"]
+        n_stages, given = len(settings.sizes), settings.n_iter
         if self._chooses_by_time():
             if not (given is None or isinstance(given, Integral)):
                 raise ValueError(
@@ -662,25 +665,32 @@ class MultiStageSearchCV(BayesSearchCV):
         n_trials = self._n_trials(plan.settings)
         return self._optimizer_for(plan, n_trials[0] or n_trials[-1])
 
+    def _takes_fidelity(self) -> bool | None:
+        """Return whether the surrogate can use earlier stages; None for other ones."""
+        return capability(check_surrogate(self._model()[0]), "takes_fidelity")
+
     def _mixes_fidelities(self) -> bool:
-        """Return whether surrogates use earlier stages; ValueError if they cannot."""
-        # None for a custom class, which is used only with multi_fidelity=True.
-        takes_fidelity = capability(check_surrogate(self._model()[0]), "takes_fidelity")
-        if self.multi_fidelity == "auto":
-            return bool(takes_fidelity)
-        if self.multi_fidelity and takes_fidelity is False:
+        """Return whether surrogates use earlier stages."""
+        # A class of the user is used only with multi_fidelity=True.
+        is_auto = self.multi_fidelity == "auto"
+        return bool(self._takes_fidelity() if is_auto else self.multi_fidelity)
+
+    def _check_fidelities(self) -> None:
+        """Raise ValueError if surrogates cannot use earlier stages, but must."""
+        if self._mixes_fidelities() and self._takes_fidelity() is False:
             raise ValueError(
                 "multi_fidelity=True needs a surrogate that learns from the share of "
                 "the training rows as one more input: a Gaussian process or 'trees', "
                 f"got {self.surrogate!r}."
             )
-        return bool(self.multi_fidelity)
 
     # -- the stages ---------------------------------------------------------------
 
-    def _ladder(self, plan: Plan) -> Ladder:
-        sizes, n_trials = self._sizes(plan.settings), self._n_trials(plan.settings)
-        self._mixes_fidelities()
+    def _ladder(
+        self, settings: Settings, space: Space, prior: OptimumPrior | None, y: Any
+    ) -> Ladder:
+        sizes, n_trials = self._sizes(settings), self._n_trials(settings)
+        self._check_fidelities()
         is_chosen = isinstance(self.stages, str)
         if not self._chooses_by_time() or len(sizes) == 1:
             stages = zip(sizes, n_trials, strict=True)
@@ -696,7 +706,7 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         ]
         rungs[-2:] = [rungs[-1], self._stage(1.0, n_trials[-1], role="final")]
-        most, n_timed = self._most_trials(), n_models(plan)
+        most, n_timed = self._most_trials(), n_models(prior)
         return TimedLadder(rungs, is_chosen, most_trials=most, n_timed=n_timed)
 
     def _stage(self, size: float | int, n_trials: float, **options: Any) -> Stage:
@@ -762,7 +772,7 @@ class MultiStageSearchCV(BayesSearchCV):
         earlier = [trial for trial in history if trial.fidelity.stage == last]
         if role != "stage" and searched:
             earlier, n_promoted = searched, 2 * n_promoted
-        elif role != "stage" and (n_timed := n_models(plan)) == 1:
+        elif role != "stage" and (n_timed := n_models(plan.prior)) == 1:
             return None
         elif role != "stage":
             earlier, n_promoted = list(history[:n_timed]), max(n_promoted, n_timed)

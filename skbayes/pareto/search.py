@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
@@ -30,10 +31,11 @@ from skbayes.search.parameters import (
     Stopper,
 )
 from skbayes.search.running import Outcome
+from skbayes.space import Space
 from skbayes.space.dimensions import is_number
-from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import KnownTrial
+from skbayes.trial.settings import RefitChoice, Settings, refit_choice
 from skbayes.utils.optuna_study import study_of
 
 
@@ -486,8 +488,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         if scoring is not None:
             raise AttributeError("ParetoSearchCV has no scoring; set its objectives.")
 
-    def _check_refit(self, settings: Mapping[str, Any]) -> None:
-        choice, names = self._refit_choice(), Objectives(self.objectives).names
+    def _check_refit(self, settings: Settings) -> None:
+        choice, names = settings.refit, Objectives(self.objectives).names
         _check_choice(choice.rule or choice.plain, names, "refit")
 
     def _directions(self) -> dict[str, int]:
@@ -495,15 +497,17 @@ class ParetoSearchCV(BaseBayesSearchCV):
         objectives = Objectives(self.objectives)
         return dict(zip(objectives.names, map(int, objectives.signs), strict=True))
 
-    def _make_objective(self, settings: Mapping[str, Any], scorers: Any) -> Objectives:
+    def _make_objective(self, settings: Settings, scorers: Any) -> Objectives:
         return Objectives(self.objectives)
 
     def _make_optimizer(self, plan: Plan) -> Optimizer:
         n = len(Objectives(self.objectives).names)
         return Optimizer(plan.space, **self._optimizer_options(plan, n_objectives=n))
 
-    def _known_results(self, plan: Plan) -> list[KnownTrial]:
-        source, objectives = self.warm_start_from, plan.objective
+    def _known_results(
+        self, notation: Any, space: Space, objective: Objectives
+    ) -> list[KnownTrial]:
+        source, objectives = self.warm_start_from, objective
         if study_of(source) is not None:
             raise ValueError(
                 "warm_start_from: a study of Optuna does not name its objectives; pass "
@@ -518,7 +522,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 if scores:
                     # The warnings are the same for each objective.
                     warnings.simplefilter("ignore")
-                rows = known_trials(source, plan.space, name)
+                rows = known_trials(source, space, name)
             scores.append({row.trial.number: float(sign * row.score) for row in rows})
         return [
             row._replace(score=[column[number] for column in scores], noise=None)
@@ -651,13 +655,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
         return self
 
     def _refit_choice(self) -> RefitChoice:
-        return refit_choice(self.refit, self.objectives)
-
-    def _plain(self) -> Any:
-        plain = super()._plain()
-        if plain.refit is not False:
-            plain.refit = self._scored_by(plain.refit)
-        return plain
+        choice = refit_choice(self.refit, self.objectives)
+        if choice.plain is False:
+            return choice
+        return replace(choice, scored_by=self._scored_by(choice.plain))
 
 
 def _check_choice(choice: Any, names: list[str], parameter: str) -> None:

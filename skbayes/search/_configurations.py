@@ -23,7 +23,8 @@ from skbayes.search.outside import (
 from skbayes.space import Column, Space
 from skbayes.trial.evaluator import check_candidates, check_clone
 from skbayes.trial.fold import configured
-from skbayes.trial.plan import Plan
+from skbayes.trial.plan import Assignment
+from skbayes.trial.settings import Settings
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.estimators import is_estimator, owner_of
 from skbayes.utils.optional import warn_user
@@ -34,34 +35,43 @@ MAX_VALUES = 50
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
-def check_configurations(plan: Plan) -> list[Any]:
-    """Check names and values of the parameters; return estimators with them."""
-    assign, space = plan.ladder.rungs[0].assign, plan.space
+def check_configurations(
+    settings: Settings,
+    notation: Any,
+    space: Space,
+    options: Mapping[str, Any],
+    assign: Assignment,
+) -> list[Any]:
+    """Check names and values of the parameters; return estimators with them.
+
+    The `options` are those of a `Job`, and `assign` is that of the first stage.
+    """
+    estimator = settings.estimator
     sample = [assign(0, dict(params))[0] for params in space.covering_sample()]
-    own = own_values(plan.estimator)
+    own = own_values(estimator)
     for params in sample:
         for name, value in params.items():
             is_kind = isinstance(value, type) and hasattr(value, "get_params")
             if is_kind and not isinstance(own.get(name), type):
                 check_instances(value, f"search_spaces: each value of {name!r}")
-    spaces = plan.settings["search_spaces"]
-    if spaces == {} or (isinstance(spaces, list | tuple) and not any(spaces)):
+    several = isinstance(notation, list | tuple)
+    if notation == {} or (several and not any(notation)):
         warn_user(
             "search_spaces is empty: only the current parameters of the estimator are "
             "tried. Write search_spaces='auto', or a dict such as "
             "{'C': (0.1, 10.0, 'log-uniform')}."
         )
-    check_candidates(plan.estimator, sample)
-    models = [configured(plan.estimator, params) for params in sample]
+    check_candidates(estimator, sample)
+    models = [configured(estimator, params) for params in sample]
     try:
         for model in models:
             check_clone(model)
     except RuntimeError as error:  # some estimators can be fitted nevertheless
         warn_user(f"search_spaces: {error}")
-    check_fit_params(models, plan.fit_params)
-    check_names(plan.estimator, sample, models)
-    check_values(plan.space, sample, models)
-    check_responses(models, plan.scorers, plan.settings.get("scoring"))
+    check_fit_params(models, options["fit_params"])
+    check_names(estimator, sample, models)
+    check_values(space, sample, models)
+    check_responses(models, options["scorer"], settings.scoring)
     return models
 
 

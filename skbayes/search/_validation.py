@@ -15,11 +15,11 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils import get_tags, indexable
 
 from skbayes import compat
-from skbayes.search.parameters import EXPECTED
+from skbayes.search.parameters import EXPECTED, SearchParameters
 from skbayes.space import Space
+from skbayes.trial.fold import Job
 from skbayes.trial.measure import check_metrics_suit
-from skbayes.trial.options import RULES, oof_method, refit_choice
-from skbayes.trial.plan import Plan
+from skbayes.trial.settings import RULES, Settings
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -35,18 +35,18 @@ INNER = frozenset({"estimator", "estimators", "final_estimator", "regressor"})
 PARTS = frozenset({"steps", "transformers", "transformer_list", "estimators"})
 
 
-def check_arguments(settings: Mapping[str, Any]) -> None:
+def check_arguments(search: SearchParameters, settings: Settings) -> None:
     """Raise an error for classes instead of objects, and for unknown metrics."""
-    check_instances(settings["estimator"], "estimator")
-    check_instances(settings["cv"], "cv")
-    if settings["n_jobs"] == 0:
+    check_instances(settings.estimator, "estimator")
+    check_instances(settings.cv, "cv")
+    if search.n_jobs == 0:
         raise ValueError(
             "n_jobs must be the number of fits at the same time, or -1 for all "
             "processors, got 0."
         )
-    n_iter, in_flight = settings["n_iter"], settings["pre_dispatch"]
+    n_iter, in_flight = settings.n_iter, search.pre_dispatch
     _check_pre_dispatch(in_flight)
-    if n_iter is None and settings["timeout"] is None and not settings["stopper"]:
+    if n_iter is None and search.timeout is None and not settings.stoppers:
         raise ValueError("n_iter=None requires timeout or stopper to end the search.")
     counts = list(np.ravel(n_iter)) if n_iter is not None else [np.inf]
     is_valid = all(isinstance(n, Integral) for n in counts)
@@ -56,18 +56,16 @@ def check_arguments(settings: Mapping[str, Any]) -> None:
             "trials are proposed before a score is known, so the surrogate is never "
             "used. pre_dispatch is the number of trials that run at the same time."
         )
-    for metric in _metrics(settings["scoring"]):
+    for metric in _metrics(settings.scoring):
         check_metric_name(metric, "scoring")
         _check_scorer(metric)
-    if callable(settings["refit"]):
-        check_instances(settings["refit"], "refit")
-        _check_call("refit", settings["refit"], "cv_results_")
-    for criterion in check_stoppers(settings["stopper"]):
-        _check_call("stopper", criterion, "the trials so far")
-    if callable(settings.get("cost")):
-        _check_call("cost", settings["cost"], "a fitted estimator")
-    if isinstance(settings["cv"], list | tuple):
-        for split in settings["cv"]:
+    if callable(refit := settings.refit.given):
+        check_instances(refit, "refit")
+        check_call("refit", refit, "cv_results_")
+    for criterion in settings.stoppers:
+        check_call("stopper", criterion, "the trials so far")
+    if isinstance(settings.cv, list | tuple):
+        for split in settings.cv:
             if not isinstance(split, list | tuple | np.ndarray) or len(split) != 2:
                 raise ValueError(
                     "cv: each split must be a pair of training rows and test rows, got "
@@ -106,7 +104,7 @@ def _check_scorer(metric: Any) -> None:
         )
 
 
-def _check_call(name: str, function: Any, *arguments: str, remedy: str = "") -> None:
+def check_call(name: str, function: Any, *arguments: str, remedy: str = "") -> None:
     """Raise TypeError for a callable that does not accept the arguments.
 
     In `remedy`, braces stand for its name.
@@ -153,9 +151,9 @@ def check_metric_name(metric: Any, parameter: str) -> None:
         )
 
 
-def _check_metric_of_refit(settings: Mapping[str, Any], rules: Sequence[str]) -> None:
+def _check_metric_of_refit(settings: Settings, rules: Sequence[str]) -> None:
     """Check a `refit` that names a metric; warn if the search has another one."""
-    given, scoring = settings["refit"], settings["scoring"]
+    given, scoring = settings.refit.given, settings.scoring
     if _is_several(scoring):
         hint = did_you_mean(given, [*rules, *scoring])
         # Other wrong names are left to scikit-learn.
@@ -179,13 +177,13 @@ def _check_metric_of_refit(settings: Mapping[str, Any], rules: Sequence[str]) ->
         )
 
 
-def check_refit(settings: Mapping[str, Any]) -> None:
+def check_refit(settings: Settings) -> None:
     """Raise ValueError for an unknown rule."""
-    given, rules = settings["refit"], sorted(RULES)
-    choice = refit_choice(given, settings["scoring"])
+    choice, rules = settings.refit, sorted(RULES)
+    given = choice.given
     if choice.rule is not None and choice.metric is not None:
-        several = _is_several(settings["scoring"])
-        known = settings["scoring"] if several else _names_of_single(settings)
+        several = _is_several(settings.scoring)
+        known = settings.scoring if several else _names_of_single(settings)
         if choice.metric not in known:
             raise ValueError(
                 f"refit: {choice.metric!r} is not a metric of the search."
@@ -204,12 +202,12 @@ def check_refit(settings: Mapping[str, Any]) -> None:
         _check_metric_of_refit(settings, rules)
 
 
-def _names_of_single(settings: Mapping[str, Any]) -> list[Any]:
+def _names_of_single(settings: Settings) -> list[Any]:
     """Return the names by which `refit` can mean the only metric."""
-    if callable(settings["scoring"]):  # the metric of a scorer can have any name
+    if callable(settings.scoring):  # the metric of a scorer can have any name
         return ["score", *get_scorer_names()]
     # Whether the space makes it a classifier is not known yet.
-    return ["score", *([settings["scoring"]] if settings["scoring"] else DEFAULTS)]
+    return ["score", *([settings.scoring] if settings.scoring else DEFAULTS)]
 
 
 def _is_several(scoring: Any) -> bool:
@@ -261,9 +259,9 @@ def check_fit_names(estimator: Any, params: Mapping[str, Any]) -> None:
             )
 
 
-def check_data(settings: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
+def check_data(scoring: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Check the data; return them in an indexable form."""
-    metrics = _metrics(settings["scoring"])
+    metrics = _metrics(scoring)
     if X is None:
         raise ValueError("X is None; call fit(X, y) with the rows to learn from.")
     try:
@@ -282,7 +280,7 @@ def check_data(settings: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
     if y is not None:
         for metric in filter(callable, metrics):
             remedy = " If it compares true and predicted labels, write make_scorer({})."
-            _check_call("scoring", metric, "an estimator", "X", "y", remedy=remedy)
+            check_call("scoring", metric, "an estimator", "X", "y", remedy=remedy)
     return X, y
 
 
@@ -369,27 +367,13 @@ def check_constraint(space: Space) -> None:
             space.allows(candidate)
 
 
-def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
-    """Raise ValueError if an option requires other splits."""
-    settings = plan.settings
-    for train, test in splits:
-        for rows in map(np.asarray, (train, test)):
-            is_mask = rows.dtype.kind == "b" and len(rows) == plan.n_samples
-            is_index = rows.dtype.kind in "iu" and rows.max(initial=0) < plan.n_samples
-            if not (is_mask or is_index):
-                raise ValueError(
-                    "cv: the training rows and test rows of a split must be numbers of "
-                    f"rows below {plan.n_samples}, got {rows!r}."
-                )
-    if oof_method(settings.get("return_folds")) is not None:
-        check_partition(splits, plan.n_samples)
-
-
-def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
-    """Check that every sample is in exactly one test set."""
-    tested = np.concatenate([np.asarray(test) for _, test in splits])
-    if not np.array_equal(np.sort(tested), np.arange(n_samples)):
-        raise ValueError(
-            "return_folds: out-of-fold predictions require a cv whose test sets "
-            "contain every sample exactly once, such as KFold."
-        )
+def check_splits(job: Job) -> None:
+    """Raise ValueError for splits that are not rows of the data."""
+    for rows in (np.asarray(rows) for split in job.splits for rows in split):
+        is_mask = rows.dtype.kind == "b" and len(rows) == job.n_samples
+        is_index = rows.dtype.kind in "iu" and rows.max(initial=0) < job.n_samples
+        if not (is_mask or is_index):
+            raise ValueError(
+                "cv: the training rows and test rows of a split must be numbers of "
+                f"rows below {job.n_samples}, got {rows!r}."
+            )

@@ -7,8 +7,9 @@ import math
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -24,23 +25,30 @@ from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import (
     draw_seed,
     draw_splits,
-    fit_limits,
     fit_options,
     parse_initial_points,
     points_to_begin_with,
     with_ones,
+    with_subsets,
 )
 from skbayes.search.running import Outcome, RunningSearch
-from skbayes.space import Space
+from skbayes.space import OptimumPrior, Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.trial.evaluator import check_clone
 from skbayes.trial.fold import Job, configured
 from skbayes.trial.learning_curves import curve_table
 from skbayes.trial.objectives import GuidingMetric, Objective
-from skbayes.trial.option_table import aspects_of, requested
-from skbayes.trial.options import RefitChoice, refit_choice
-from skbayes.trial.plan import Ladder, Plan, Stage
+from skbayes.trial.option_table import aspects_of
+from skbayes.trial.plan import Header, Ladder, Plan, Stage
 from skbayes.trial.records import History, KnownTrial
+from skbayes.trial.settings import (
+    RefitChoice,
+    Rule,
+    Settings,
+    parse_limits,
+    parse_return_folds,
+    refit_choice,
+)
 from skbayes.utils.autologging import without_autologging
 from skbayes.utils.did_you_mean import naming
 from skbayes.utils.optional import warn_user
@@ -57,16 +65,18 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     Notes
     -----
     `fit` calls these hooks in this order. They receive the plan of the search and
-    return values; only `fit` sets attributes. ``settings`` are the parameters of the
-    search by name, and ``found`` the attributes so far.
+    return values; only `fit` sets attributes. ``found`` are the attributes so far.
 
-    1. ``_resolve(X, y, params)``: the settings, and the data of the trials.
+    1. ``_resolve(settings, X, y, params)``: the settings for these data, and the data
+       of the trials.
     2. ``_check_refit(settings)``: errors for wrong values of `refit`.
     3. ``_make_objective(settings, scorers)``: the objective of the trials.
-    4. ``_make_space(notation)``: the search space.
+    4. ``_make_space(notation, rule)``: the search space.
     5. ``_own_values(estimator)``: the current values of the parameters.
-    6. ``_known_results(plan)``: observations of an earlier search.
-    7. ``_ladder(plan)``: the stages, each with its trials, samples and optimizer.
+    6. ``_known_results(notation, space, objective)``: observations of an earlier
+       search.
+    7. ``_ladder(settings, space, prior, y)``: the stages, each with its trials, samples
+       and optimizer.
     8. ``_make_optimizer(plan)``: the optimizer of the only stage.
     9. ``_trial_data(plan)``: data of the trials in place of `X`.
     10. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
@@ -94,24 +104,21 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     # -- hooks --------------------------------------------------------------------
 
     def _resolve(
-        self, X: Any, y: Any, params: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], Any, Any]:
-        """Return the settings, without values that depend on the data, and the data."""
-        return self._values(), X, y
+        self, settings: Settings, X: Any, y: Any, params: Mapping[str, Any]
+    ) -> tuple[Settings, Any, Any]:
+        """Return the settings with their values for the data, and the data."""
+        return settings, X, y
 
-    def _check_refit(self, settings: Mapping[str, Any]) -> None:
+    def _check_refit(self, settings: Settings) -> None:
         """Raise ValueError for a value of `refit` that is not possible."""
         validate.check_refit(settings)
 
-    def _make_objective(self, settings: Mapping[str, Any], scorers: Any) -> Objective:
+    def _make_objective(self, settings: Settings, scorers: Any) -> Objective:
         """Return the objective of the trials."""
         return GuidingMetric(settings, scorers)
 
-    def _make_space(self, notation: Any) -> Space:
-        return Space.from_notation(notation, constraint=self._rule())
-
-    def _rule(self) -> Callable[[dict[str, Any]], bool] | None:
-        return None if self.constraints is None else outside.rule_of(self.constraints)
+    def _make_space(self, notation: Any, rule: Rule | None) -> Space:
+        return Space.from_notation(notation, constraint=rule)
 
     def _own_values(self, estimator: Any) -> dict[str, Any]:
         """Return the current values of the parameters of an estimator."""
@@ -123,15 +130,19 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     def _n_spread(self, plan: Plan) -> int | str:
         """Return the number of initial configurations for the optimizer."""
-        n_points = parse_initial_points(plan.settings["initial_points"])[1]
-        return self._n_initial_points if n_points is None else n_points
+        n_initial = plan.settings.n_initial
+        return self._n_initial_points if n_initial is None else n_initial
 
-    def _known_results(self, plan: Plan) -> list[KnownTrial]:
+    def _known_results(
+        self, notation: Any, space: Space, objective: Any
+    ) -> list[KnownTrial]:
         """Return the trials of an earlier search, with scores for the optimizer."""
-        metric = plan.objective.name or "score"
-        return outside.known_trials(self.warm_start_from, plan.space, metric)
+        metric = objective.name or "score"
+        return outside.known_trials(self.warm_start_from, space, metric)
 
-    def _ladder(self, plan: Plan) -> Ladder:
+    def _ladder(
+        self, settings: Settings, space: Space, prior: OptimumPrior | None, y: Any
+    ) -> Ladder:
         """Return the stages of the search; the last one provides the best trial."""
         return Ladder([Stage(self._first_optimizer, self._most_trials())])
 
@@ -175,7 +186,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""
         columns: dict[str, list] = {}
-        for aspect in aspects_of(plan):
+        for aspect in plan.aspects:
             columns |= aspect.columns(history)
         if plan.cuts_trials:
             columns["state"] = [trial.state for trial in history]
@@ -183,7 +194,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``best_*`` attributes, as far as they are defined."""
-        metric, results = self._metric_of_refit(found), found["cv_results_"]
+        metric, results = self._metric_of_refit(plan, found), found["cv_results_"]
         ranked = self._ranked(found["trials_"])
         scores = self._selection_scores(plan, results)
         row = choice.best_row(plan, ranked, found, metric, scores)
@@ -194,15 +205,15 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         row, described = choice.choose_by_rule(plan, ranked, results, metric, row)
         return described | choice.best_attributes(results, row, metric)
 
-    def _metric_of_refit(self, found: Mapping[str, Any]) -> Any:
+    def _metric_of_refit(self, plan: Plan, found: Mapping[str, Any]) -> Any:
         """Return the metric that `refit` names, or "score" if there is only one."""
         if not found["multimetric_"]:
             return "score"
-        plain = self._plain()
-        if callable(self.scoring):
+        refit = plan.refit.plain
+        if callable(plan.settings.scoring):
             scores = found["trials_"][0].folds[0].test_scores
-            compat.check_multimetric_refit(plain, scores)
-        return plain.refit
+            compat.check_multimetric_refit(SimpleNamespace(refit=refit), scores)
+        return refit
 
     def _selection_scores(
         self, plan: Plan, results: Mapping[str, Any]
@@ -269,8 +280,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             self._forget_fit()
             self._set(
                 {
-                    "search_spaces_": plan.settings["search_spaces"],
-                    "untuned_": plan.notes["untuned"],
+                    "search_spaces_": plan.notation,
+                    "untuned_": plan.untuned,
                     "initial_points_": plan.initial_points,
                     "n_splits_": len(plan.splits),
                     "n_points_": running.n_points,
@@ -307,12 +318,12 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         router = parent.get_metadata_routing()
         if self.constraints is None:
             return router
-        settings = {**self._values(), "estimator": plain.estimator}
 
-        def make_objective() -> Objective:
-            return self._make_objective(settings, compat.resolve_scorers(plain)[0])
+        def parsed() -> tuple[Settings, Objective]:
+            settings, scorers = self._settings(), compat.resolve_scorers(plain)[0]
+            return settings, self._make_objective(settings, scorers)
 
-        scorer = outside.outcome_scorer(settings, make_objective)
+        scorer = outside.outcome_scorer(parsed)
         if scorer is not None:
             mapping = MethodMapping().add(caller="fit", callee="score")
             router.add(method_mapping=mapping, constraints=scorer)
@@ -343,91 +354,123 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return score
 
     def _plain(self) -> Any:
-        """Return a stand-in for scikit-learn's methods: a search without own values.
+        """Return a copy for scikit-learn's methods, which do not know own values.
 
         A rule of `refit` is replaced by its metric, or True for a single metric.
         """
         plain = copy.copy(self)
-        plain.refit = self._refit_choice().plain
+        plain.estimator, plain.refit = self._tuned(), self._refit_choice().scored_by
         return plain
+
+    def _tuned(self) -> Any:
+        """Return the estimator to tune."""
+        return self.estimator
 
     def _refit_choice(self) -> RefitChoice:
         return refit_choice(self.refit, self.scoring)
+
+    def _settings(self) -> Settings:
+        """Return the parameters, parsed; TypeError or ValueError if they are wrong."""
+        rule, bounds = outside.rule_and_bounds(self.constraints)
+        points, n_initial = parse_initial_points(self.initial_points)
+        return Settings(
+            given=self._values(),
+            estimator=self._tuned(),
+            search_spaces=self.search_spaces,
+            cv=self.cv,
+            scoring=self.scoring,
+            refit=self._refit_choice(),
+            n_iter=self.n_iter,
+            sizes=getattr(self, self._subset_parameter, 1.0),
+            initial_points=points,
+            n_initial=n_initial,
+            limits=parse_limits(self.trial_limits, self.timeout),
+            stoppers=validate.check_stoppers(self.stopper),
+            rule=rule,
+            bounds=bounds,
+            early_stopping=self.early_stopping,
+            pruning=self.pruning,
+            return_folds=parse_return_folds(self.return_folds),
+            verbose=self.verbose,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+            warm_start_from=self.warm_start_from,
+        )
 
     # -- before the first fit -----------------------------------------------------
 
     def _plan(self, X: Any, y: Any, params: Mapping[str, Any]) -> Plan:
         """Check the arguments and the data, and decide what precedes the first fit."""
-        settings, X, y = self._resolve(X, y, params)
-        settings["stopper"] = validate.check_stoppers(self.stopper)
         self._check_source(self.warm_start_from)
-        validate.check_arguments(settings)
-        estimator = settings["estimator"]
-        check_clone(estimator)  # before the space is checked
+        settings, X, y = self._resolve(self._settings(), X, y, params)
+        validate.check_arguments(self, settings)
+        check_clone(settings.estimator)  # before the space is checked
         self._check_refit(settings)
         with naming("scoring"):
             scorers, _ = compat.resolve_scorers(self._plain())
         objective = self._make_objective(settings, scorers)
-        X, y = validate.check_data(settings, X, y)
-        validate.check_fit_names(estimator, params)
+
+        X, y = validate.check_data(settings.scoring, X, y)
+        validate.check_fit_names(settings.estimator, params)
         validate.check_weights(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self._plain(), params)
-        sizes = settings.get(self._subset_parameter, 1.0)
-        notation, untuned, facts = outside.resolved_spaces(settings, X, y, sizes)
-        notes: dict[str, Any] = {"untuned": untuned}
-        for aspect in requested(settings):
-            notation, note = aspect.prepare(settings, notation, objective, routed)
-            if note is not None:
-                notes[aspect.name] = note
-        settings["search_spaces"] = notation
-        space = with_ones(estimator, self._make_space(notation))
-        own = self._own_values(estimator)
-        plan = Plan(
-            job=Job(
-                *(estimator, X, y, ()),
-                options=fit_options(settings, scorers, routed),
-            ),
-            objective=objective,
-            settings=settings,
-            split_params=routed.splitter.split,
-            tasks=outside.tasks_of(self, X, y, params.get("sample_weight")),
-            # A copy, without cached results of the constraint.
-            space=space.with_constraint(space.constraint),
-            own=own,
-            initial_points=points_to_begin_with(settings, space, own),
-            prior=outside.prior_of(settings, space, own, facts),
-            limits=fit_limits(settings),
-            seed=draw_seed(self.random_state),
-            notes=notes,
-        )
-        validate.check_constraint(plan.space)
+        options = fit_options(settings, scorers, routed)
+        tasks = outside.tasks_of(self, X, y, params.get("sample_weight"))
+        aspects = aspects_of(settings, objective, tasks)
+
+        notation, untuned, facts = outside.resolved_spaces(settings, X, y)
+        for aspect in aspects:
+            notation = aspect.prepare(notation, routed)
+        space = with_ones(settings.estimator, self._make_space(notation, settings.rule))
+        own = self._own_values(settings.estimator)
+        initial_points = points_to_begin_with(settings, space, own)
+        prior = outside.prior_of(settings, space, own, facts)
+        # A copy, without cached results of the constraint.
+        space = space.with_constraint(space.constraint)
+        validate.check_constraint(space)
+        known: Sequence[KnownTrial] = ()
         if self.warm_start_from is not None:
             with naming("warm_start_from"):
-                plan = replace(plan, known=self._known_results(plan))
-        plan = replace(plan, ladder=self._ladder(plan))
-        models = check_configurations(plan)
-        plan = replace(plan, model=models[0])
-        validate.check_target(models, settings["scoring"], y)
-        for aspect in requested(settings):
-            aspect.check(plan, models)
-        compat.check_input(self, X, y, dict(plan.split_params))
-        splits = draw_splits(settings, X, y, plan.split_params)
-        validate.check_splits(plan, splits)
-        plan = replace(plan, job=replace(plan.job, splits=splits))
+                known = self._known_results(notation, space, objective)
+        seed = draw_seed(self.random_state)
+        ladder = self._ladder(settings, space, prior, y)
+        assign = ladder.rungs[0].assign
+        models = check_configurations(settings, notation, space, options, assign)
+        validate.check_target(models, settings.scoring, y)
+
+        split_params = routed.splitter.split
+        compat.check_input(self, X, y, dict(split_params))
+        splits = draw_splits(settings, X, y, split_params)
+        job = Job(settings.estimator, X, y, splits, options)
+        validate.check_splits(job)
+        header = Header(seed, splits)
+        if self.journal is not None:
+            header = outside.header_of(self, settings, space, job, params, seed)
+            job = replace(job, splits=header.splits)
+        groups, sizes = split_params.get("groups"), self._subset_parameter
+        ladder, job = with_subsets(ladder, header, job, models[0], groups, sizes)
+        for aspect in aspects:
+            aspect.check(job, models)
+        plan = Plan(
+            *(job, objective, settings, split_params, tasks, aspects, notation, space),
+            untuned=untuned,
+            model=models[0],
+            own=own,
+            initial_points=initial_points,
+            prior=prior,
+            known=known,
+            ladder=ladder,
+            header=header,
+        )
         if plan.refit.rule == "ensemble":
             outside.check_final_model(plan, models)
         return plan
 
     def _first_optimizer(self, plan: Plan, history: History) -> Any:
         optimizer = self._make_optimizer(plan)
-        self._warm_start(optimizer, plan)
+        outside.teach(optimizer, plan)
         return optimizer
-
-    def _warm_start(self, optimizer: Any, plan: Plan) -> None:
-        """Pass the observations of earlier searches to an optimizer."""
-        if plan.known:
-            outside.teach(optimizer, plan)
 
     # -- after the last trial -----------------------------------------------------
 
@@ -465,7 +508,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             or any(fold.extras.get("multimetric") for fold in history.folds),
             "target_metric_": plan.objective.name or "score",
         }
-        if plan.scores_rounds:
+        if plan.settings.scores_rounds:
             attributes["learning_curves_"] = curve_table(history)
         return attributes
 
@@ -540,7 +583,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             model=configured(self.estimator, chosen["best_params_"]),
             split_params=routed.splitter.split,
             tasks=outside.tasks_of(self, X, y, None),
-            seed=seed,
+            header=Header(seed),
         )
         for name in ("fold_estimators_", "oof_predictions_", "feature_names_in_"):
             self.__dict__.pop(name, None)

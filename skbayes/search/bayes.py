@@ -27,7 +27,6 @@ from skbayes.search.parameters import (
     Stopper,
     with_acquisition,
 )
-from skbayes.search.plan import parse_initial_points
 from skbayes.space import Space
 from skbayes.space.dimensions import key_of
 from skbayes.surrogates.base import Surrogate
@@ -528,14 +527,12 @@ class BayesSearchCV(BaseBayesSearchCV):
     def _optimizer_for(self, plan: Plan, n_iter: float) -> Optimizer:
         """Make the optimizer of a search with `n_iter` trials."""
         points, space = list(plan.initial_points), plan.space
-        settings = plan.settings
         # If all configurations are tried, their order is the same as in GridSearchCV,
         # so that ties have the same result. Known configurations are not tried again.
         open_ended = self.timeout is not None or self.stopper is not None or plan.known
         everything = not open_ended and space.n_configurations <= n_iter
-        rest = _all_points(settings["search_spaces"], space) if everything else []
-        is_default = parse_initial_points(settings["initial_points"])[0] is None
-        if everything and is_default:
+        rest = _all_points(plan.notation, space) if everything else []
+        if everything and plan.settings.initial_points is None:
             points = []  # included in the rest
         if plan.cuts_trials:
             # Scores of unfinished trials are noisier than others.

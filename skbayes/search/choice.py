@@ -71,9 +71,9 @@ def unfinished_text(plan: Plan, params: Mapping[str, Any] | None) -> str:
         if plan.constraints is not None:
             chosen += " Whether it satisfies the constraints is not known."
     if plan.refit.rule == "ensemble":
-        chosen += f" refit={plan.settings['refit']!r} was not possible."
+        chosen += f" refit={plan.refit.given!r} was not possible."
     return (
-        f"No trial was finished within {plan.limits}.{chosen} Increase the "
+        f"No trial was finished within {plan.settings.limits}.{chosen} Increase the "
         "limit, or reduce cv or the number of rows."
     )
 
@@ -113,7 +113,7 @@ def best_row(
         )
     if best.state.is_partial and (scores is None or np.isnan(scores[row]).any()):
         raise ValueError(
-            f"No trial was finished within {plan.limits}; see "
+            f"No trial was finished within {plan.settings.limits}; see "
             "cv_results_ and trials_ for the unfinished trials."
         )
     metrics = (plan.objective.metrics or ["score"]) if callable(refit) else [metric]
@@ -174,7 +174,7 @@ def choose_by_rule(
     row = best
     if plan.refit.rule == "corrected" and math.isnan(corrected):
         warn_user(
-            f"refit={plan.settings['refit']!r}: the optimism of the best score cannot "
+            f"refit={plan.refit.given!r}: the optimism of the best score cannot "
             f"be estimated from {n_folds} fold. The best configuration is chosen "
             "without a correction."
         )

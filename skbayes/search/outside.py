@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skbayes import compat
-from skbayes.trial.plan import Bounds, NullTasks, Plan, Tasks
+from skbayes.trial.aspect import Bounds, Tasks
+from skbayes.trial.plan import Header, Plan
 from skbayes.trial.records import History, KnownTrial
 from skbayes.utils.late import load
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from skbayes.options.journal.journal import Journal
     from skbayes.search.parameters import SearchParameters
     from skbayes.space import OptimumPrior, Space
+    from skbayes.trial.fold import Job
     from skbayes.trial.objectives import Objective
+    from skbayes.trial.settings import Rule, Settings
 
 
 # -- default spaces, and names of known classes ---------------------------------------
@@ -32,17 +35,17 @@ def own_values(estimator: Any) -> dict[str, Any]:
 
 
 def resolved_spaces(
-    settings: Mapping[str, Any], X: Any, y: Any, sizes: Any
+    settings: Settings, X: Any, y: Any
 ) -> tuple[Any, list[str], Callable[[], DataFacts]]:
     """Return the space without "auto", the parts that are not tuned, and the facts."""
     resolved: tuple[Any, list[str], Callable[[], DataFacts]] = load(
         "skbayes.defaults.for_search:resolved_spaces"
-    )(settings, X, y, sizes)
+    )(settings, X, y)
     return resolved
 
 
 def prior_of(
-    settings: Mapping[str, Any],
+    settings: Settings,
     space: Space,
     own: Mapping[str, Any],
     facts: Callable[[], DataFacts],
@@ -76,7 +79,7 @@ def tasks_of(search: Any, X: Any, y: Any, sample_weight: Any) -> Tasks:
     """Return the tasks of a fit, which are reported if there are callbacks."""
     parts = search.get_params(deep=True).values()
     if not any(map(compat.has_callbacks, (search, *parts))):
-        return NullTasks()
+        return Tasks()
     tree: Tasks = load("skbayes.options.callbacks.tasks:TaskTree")(
         search, X, y, sample_weight
     )
@@ -86,20 +89,19 @@ def tasks_of(search: Any, X: Any, y: Any, sample_weight: Any) -> Tasks:
 # -- options --------------------------------------------------------------------------
 
 
-def rule_of(constraints: Any) -> Callable[[dict[str, Any]], bool] | None:
-    """Return the rule for configurations among the constraints, if any."""
-    rule: Callable[[dict[str, Any]], bool] | None = load(
+def rule_and_bounds(constraints: Any) -> tuple[Rule | None, Mapping[str, Any]]:
+    """Return the rule for configurations, and the bounds on outcomes, if any."""
+    if constraints is None:
+        return None, {}
+    parsed: tuple[Rule | None, Mapping[str, Any]] = load(
         "skbayes.options.constraints.bounds:rule_and_bounds"
-    )(constraints)[0]
-    return rule
+    )(constraints)
+    return parsed
 
 
-def outcome_scorer(
-    settings: Mapping[str, Any], make_objective: Callable[[], Objective]
-) -> Any:
+def outcome_scorer(parsed: Callable[[], tuple[Settings, Objective]]) -> Any:
     """Return the scorer of outcomes that are not metrics of the search, if any."""
-    scorer = load("skbayes.options.constraints.aspect:outcome_scorer")
-    return scorer(settings, make_objective)
+    return load("skbayes.options.constraints.aspect:outcome_scorer")(parsed)
 
 
 def unreachable_text(bounds: Bounds, history: History) -> str | None:
@@ -143,12 +145,25 @@ def cv_of(plan: Plan) -> Any:
     return load("skbayes.options.ensembles.final_model:cv_of")(plan)
 
 
-def journal_of(
-    search: SearchParameters, plan: Plan, params: Mapping[str, Any], n_points: int
-) -> Journal:
+def header_of(
+    search: SearchParameters,
+    settings: Settings,
+    space: Space,
+    job: Job,
+    params: Mapping[str, Any],
+    seed: int,
+) -> Header:
+    """Return the header of the journal of a search, which may have earlier runs."""
+    header: Header = load("skbayes.options.journal.opening:header_of")(
+        search, settings, space, job, params, seed
+    )
+    return header
+
+
+def journal_of(search: SearchParameters, plan: Plan, n_points: int) -> Journal:
     """Return the journal of a search, with the default number of trials in flight."""
     journal: Journal = load("skbayes.options.journal.opening:journal_of")(
-        search, plan, params, n_points
+        search, plan, n_points
     )
     return journal
 
@@ -203,8 +218,9 @@ def promising(plan: Plan) -> list[KnownTrial]:
 
 
 def teach(optimizer: Any, plan: Plan) -> None:
-    """Pass the known trials to an optimizer."""
-    load("skbayes.options.warm_start.known_trials:teach")(optimizer, plan)
+    """Pass the known trials to an optimizer, if any."""
+    if plan.known:
+        load("skbayes.options.warm_start.known_trials:teach")(optimizer, plan)
 
 
 # -- readers of a fitted search -------------------------------------------------------

@@ -15,12 +15,9 @@ from sklearn.utils import check_random_state
 from skbayes import compat
 from skbayes.space import Integer, Real, Space
 from skbayes.space.dimensions import is_number
-from skbayes.trial.limits import FitLimits
-from skbayes.trial.options import (
-    parse_time,
-    parse_trial_limits,
-)
-from skbayes.trial.plan import Plan, StageStart
+from skbayes.trial.fold import Job
+from skbayes.trial.plan import Header, Ladder
+from skbayes.trial.settings import Settings
 from skbayes.trial.subsets import Sample, Subsets
 from skbayes.utils.estimators import owner_of
 from skbayes.utils.optional import warn_user
@@ -90,7 +87,7 @@ def parse_initial_points(given: Any) -> tuple[list[Any] | None, int | None]:
 
 
 def points_to_begin_with(
-    settings: Mapping[str, Any], space: Space, own: Mapping[str, Any]
+    settings: Settings, space: Space, own: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the configurations that a search tries first.
 
@@ -98,10 +95,9 @@ def points_to_begin_with(
     of a space with ranges, unless results of an earlier search on the same data are
     given. `own` are the current values of the parameters.
     """
-    given = parse_initial_points(settings["initial_points"])[0]
-    if given is not None:
-        return given
-    if settings["warm_start_from"] is not None:
+    if settings.initial_points is not None:
+        return settings.initial_points
+    if settings.warm_start_from is not None:
         return []
     point = space.selection(own)
     nearest = (_nearest_of(own.get(c.name or ""), c.dimension) for c in space.columns)
@@ -144,26 +140,17 @@ def nearest_point(space: Space, own: Mapping[str, Any]) -> dict[str, Any]:
 # -- run ------------------------------------------------------------------------------
 
 
-def fit_options(
-    settings: Mapping[str, Any], scorers: Any, routed: Any
-) -> dict[str, Any]:
+def fit_options(settings: Settings, scorers: Any, routed: Any) -> dict[str, Any]:
     """Return arguments of scikit-learn's fit-and-score function."""
-    error_score, verbose = settings["error_score"], settings["verbose"]
+    error_score, verbose = settings.error_score, settings.verbose
     return {
         "scorer": scorers,
         "error_score": error_score if error_score == "raise" else float(error_score),
-        "return_train_score": settings["return_train_score"],
+        "return_train_score": settings.return_train_score,
         "verbose": 0 if isinstance(verbose, str) else verbose,
         "fit_params": routed.estimator.fit,
         "score_params": routed.scorer.score,
     }
-
-
-def fit_limits(settings: Mapping[str, Any]) -> FitLimits:
-    """Return the limits of the fits."""
-    limits = parse_trial_limits(settings["trial_limits"])
-    timeout = parse_time("timeout", settings["timeout"])
-    return FitLimits(limits.get("time"), limits.get("memory"), timeout)
 
 
 def draw_seed(random_state: Any) -> int:
@@ -175,12 +162,12 @@ def draw_seed(random_state: Any) -> int:
 
 
 def draw_splits(
-    settings: Mapping[str, Any], X: Any, y: Any, split_params: Mapping[str, Any]
+    settings: Settings, X: Any, y: Any, split_params: Mapping[str, Any]
 ) -> list[tuple[Any, Any]]:
     """Draw the splits, once for all trials."""
-    given, no_groups = settings["cv"], split_params.get("groups") is None
+    given, no_groups = settings.cv, split_params.get("groups") is None
     try:
-        cv = check_cv(given, y, classifier=is_classifier(settings["estimator"]))
+        cv = check_cv(given, y, classifier=is_classifier(settings.estimator))
         # Without groups, scikit-learn 1.6 returns empty test sets.
         if no_groups and isinstance(cv, StratifiedGroupKFold):
             raise ValueError("The 'groups' parameter should not be None.")
@@ -208,45 +195,46 @@ def draw_splits(
     return splits
 
 
-def with_subsets(plan: Plan, recorded: Sequence[StageStart], parameter: str) -> Plan:
-    """Return a plan with the training subsets of all stages, once for all trials.
+def with_subsets(
+    ladder: Ladder, header: Header, job: Job, model: Any, groups: Any, parameter: str
+) -> tuple[Ladder, Job]:
+    """Return stages and a job with the training subsets, once for all trials.
 
-    The `parameter` sets their sizes. Stages of earlier runs are `recorded`.
+    The `parameter` sets their sizes.
     """
-    stages = plan.ladder.rungs
-    samples = [sample for stage in stages for sample in stage.samples]
-    earlier = [Sample(row.train_size) for row in recorded]
+    samples = [sample for stage in ladder.rungs for sample in stage.samples]
+    earlier = [Sample(start.train_size) for start in header.stages]
     if all(sample.is_whole for sample in [*samples, *earlier]):
-        return plan
-    subsets = drawn_from(plan, plan.splits, [*samples, *earlier])
-    plan = replace(plan, job=replace(plan.job, subsets=subsets))
-    if plan.ladder.is_chosen:
-        return replace(plan, ladder=plan.ladder.without_small(subsets))
+        return ladder, job
+    subsets = drawn_subsets(job, [*samples, *earlier], model, groups, header.seed)
+    job = replace(job, subsets=subsets)
+    if ladder.is_chosen:
+        return ladder.without_small(subsets), job
     for sample in samples:
         subsets.check(sample, parameter)
-    shares = [subsets.fraction(stage.samples[0]) for stage in stages]
+    firsts = [stage.samples[0] for stage in ladder.rungs]
+    shares = list(map(subsets.fraction, firsts))
     if shares != sorted(shares):
+        sizes = tuple(sample.train_size for sample in firsts)
         raise ValueError(
             f"{parameter}: training sets must not become smaller from stage to stage, "
-            f"got {plan.settings[parameter]!r}."
+            f"got {sizes!r}."
         )
     _warn_of_few_rows(parameter, samples, subsets)
-    return plan
+    return ladder, job
 
 
-def drawn_from(
-    plan: Plan,
-    splits: Sequence[tuple[Any, Any]],
-    samples: Sequence[Sample],
+def drawn_subsets(
+    job: Job, samples: Sequence[Sample], model: Any, groups: Any, seed: int
 ) -> Subsets:
-    """Draw training subsets of some splits, with the seed of the search."""
+    """Draw training subsets of the splits of a job."""
     return Subsets.draw(
-        splits,
+        job.splits,
         samples,
-        n_samples=plan.n_samples,
-        labels=plan.y if is_classifier(plan.model) else None,
-        groups=plan.split_params.get("groups"),
-        seed=plan.seed,
+        n_samples=job.n_samples,
+        labels=job.y if is_classifier(model) else None,
+        groups=groups,
+        seed=seed,
     )
 
 

@@ -14,16 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart, naming_strings
 from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.search import outside
 from skbayes.search.parameters import SearchParameters
-from skbayes.search.plan import nearest_point, with_subsets
-from skbayes.search.refit_time import refit_seconds
+from skbayes.search.plan import nearest_point
 from skbayes.trial.backend import Backend
 from skbayes.trial.evaluator import (
     CandidateEvaluator,
@@ -31,8 +28,10 @@ from skbayes.trial.evaluator import (
     make_backend,
     make_job,
 )
+from skbayes.trial.fold import Job
 from skbayes.trial.plan import Allowance, NullJournal, Plan, Stage, StageStart
 from skbayes.trial.records import History, Trial
+from skbayes.trial.settings import MAX_MEMBERS
 from skbayes.utils.optional import warn_or_log, warn_user
 
 logger = logging.getLogger("skbayes")
@@ -59,9 +58,8 @@ class Outcome:
 class RunningSearch:
     """Search whose callbacks and journal are open.
 
-    The `plan` has the seed and the splits of the journal, and `n_points` is its number
-    of trials in flight. The `optimizer` belongs to the first stage. `begin` is a time
-    of `time.perf_counter`.
+    The number of trials in flight, `n_points`, is that of the journal. The `optimizer`
+    belongs to the first stage. `begin` is a time of `time.perf_counter`.
     """
 
     search: SearchParameters
@@ -92,31 +90,23 @@ class RunningSearch:
                 data = plan.X, plan.y, params.get("sample_weight")
                 stack.enter_context(outside.autologged(search, *data))
             stack.enter_context(plan.tasks.fit())
-            given = plan.settings["pre_dispatch"]
+            given = search.pre_dispatch
             context = ExecutionContext(search.n_jobs, given)
             if can_end_fits(plan, context):
                 context.wait_in_threads()
             journal = NullJournal()
             # By default, as many trials are in progress as keep the workers busy.
             n_points = context.trials_in_flight(len(plan.splits))
-            if plan.pruning_risk is not None:
+            if plan.settings.pruning_risk is not None:
                 # With pruning, the fits of a trial run one after the other.
                 n_points = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
             if not isinstance(given, str):
                 n_points = int(given)
             if search.journal is not None:
-                file = outside.journal_of(search, plan, params, n_points)
+                file = outside.journal_of(search, plan, n_points)
                 journal = file = stack.enter_context(file)
-                n_points, drawn = file.n_points, plan.seed
-                job = dataclasses.replace(plan.job, splits=file.splits)
-                plan = dataclasses.replace(plan, seed=file.seed, job=job)
-                if file.seed != drawn:
-                    optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
+                n_points = file.n_points
                 outside.check_recorded_scores(plan, file)
-            n_rungs = len(plan.ladder.rungs)
-            plan = with_subsets(plan, journal.stages, search._subset_parameter)
-            if len(plan.ladder.rungs) < n_rungs:
-                optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
             yield cls(search, plan, context, journal, optimizer, n_points, begin)
 
     def run(self, trial_data: Callable[[Any], Any] | None = None) -> Outcome:
@@ -134,7 +124,8 @@ class RunningSearch:
                 optimizer = outcome.optimizers[-1]
                 n_points = max(self.n_points, rung.n_points)
                 if hasattr(optimizer, "limit_costs"):
-                    limits = self.plan.limits.trial_timeout, allowance.trial_seconds
+                    of_trial = self.plan.settings.limits.trial_timeout
+                    limits = of_trial, allowance.trial_seconds
                     seconds = (allowance.seconds or 0.0) * n_points
                     limit = min(filter(None, limits), default=None)
                     optimizer.limit_costs(limit, seconds or None)
@@ -236,8 +227,8 @@ class RunningSearch:
         n_planned = sum(stage.n_trials for stage in stages)
         n_points = max(self.n_points, *(stage.n_points for stage in rungs))
         with (
-            self._shared_results(trial_data) as X,
-            make_backend(plan, make_job(plan, X), context) as backend,
+            self._job(trial_data) as job,
+            make_backend(plan, job, context) as backend,
             context.bounded_blas(),
             plan.tasks.searching(n_planned * len(plan.splits)),
             TrialExecutor(context, n_points, len(plan.splits)) as executor,
@@ -249,24 +240,20 @@ class RunningSearch:
             yield evaluator, executor, budget, report
 
     @contextlib.contextmanager
-    def _shared_results(self, trial_data: Callable[[Any], Any] | None) -> Iterator[Any]:
-        """Yield the data of the trials, with the store of shared results."""
+    def _job(self, trial_data: Callable[[Any], Any] | None) -> Iterator[Job]:
+        """Yield the job of the trials, with the store of shared results."""
         plan, context, limit = self.plan, self.context, self.search._cache_limit
-        has_steps = type(plan.estimator) is Pipeline and len(plan.estimator.steps) > 1
-        if trial_data is None and not has_steps:
-            yield plan.X
-            return
-        opened_store: Any = contextlib.nullcontext()
-        if context.kind.is_local:
-            opened_store = outside.temporary_store(context.temp_folder, limit)
-        with opened_store as store:
+        shares = any(aspect.needs_store for aspect in plan.aspects)
+        X, store = plan.X, None
+        with contextlib.ExitStack() as stack:
+            if context.kind.is_local and (shares or trial_data is not None):
+                opened = outside.temporary_store(context.temp_folder, limit)
+                store = stack.enter_context(opened)
             if trial_data is not None:
-                with trial_data(store) as X:
-                    yield X
-            else:
-                plan.notes["shared_steps"] = store
-                yield plan.X
-                del plan.notes["shared_steps"]
+                X, store = stack.enter_context(trial_data(store)), None
+            for aspect in plan.aspects:
+                aspect.begin_search(plan.space, store)
+            yield make_job(plan, X)
 
     def _begin_budget(self, backend: Backend, n_planned: float) -> Budget:
         """Return the budget, and limit the backend.
@@ -275,12 +262,12 @@ class RunningSearch:
         do not count. The search should return one second later at most.
         """
         plan, left = self.plan, None
-        timeout = plan.limits.timeout
+        timeout = plan.settings.limits.timeout
         if timeout is not None:
             elapsed = time.perf_counter() - self.begin
             left = timeout - elapsed + min(backend.start_time, 1.0 + 0.1 * timeout)
             backend.end_after(left)
-        budget = Budget(n_planned, left, stoppers=plan.settings["stopper"])
+        budget = Budget(n_planned, left, stoppers=plan.settings.stoppers)
         if left is None:
             return budget
         return dataclasses.replace(
@@ -298,13 +285,13 @@ class RunningSearch:
 
     def warn_of_long_refit(self, seconds: float) -> None:
         """Warn if the refit probably exceeds the timeout."""
-        timeout = self.plan.limits.timeout
+        timeout = self.plan.settings.limits.timeout
         if timeout is None:
             return
         excess = time.perf_counter() - self.begin + seconds - timeout
         if min(seconds, excess) > 2.0 * (1.0 + 0.1 * timeout):
             warn_user(
-                f"timeout={self.plan.settings['timeout']!r}: the refit takes about "
+                f"timeout={self.search.timeout!r}: the refit takes about "
                 f"{seconds:.3g} s, so that fit exceeds the limit by {excess:.3g} s."
             )
 
@@ -317,11 +304,11 @@ class RunningSearch:
         recalled, verbose = dict(self.journal.results), plan.verbose
         n_planned, in_flight = sum(stage.n_trials for stage in stages), self.n_points
         reports: list[Report] = []
-        metric, scoring = plan.objective.name or "score", plan.settings["scoring"]
+        metric, scoring = plan.objective.name or "score", plan.settings.scoring
         if metric == "score" and isinstance(scoring, str):
             metric = scoring
         with contextlib.ExitStack() as stack:
-            if plan.settings["verbose"] == "progress":
+            if plan.settings.verbose == "progress":
                 bar = progress_bar(n_planned, recalled, metric)
                 reports.append(stack.enter_context(bar))
             if verbose > 0:
@@ -332,14 +319,14 @@ class RunningSearch:
                     else f"Fitting {n_splits} folds for each candidate"
                 )
                 n_workers = self.context.n_workers
-                is_given = not isinstance(plan.settings["pre_dispatch"], str)
+                is_given = not isinstance(self.search.pre_dispatch, str)
                 if is_given and n_workers > in_flight * n_splits:
                     print(
                         f"{n_workers} workers can do more than "
                         f"{in_flight * n_splits} fits at a time: pre_dispatch="
                         "'2*n_jobs' would keep them busy."
                     )
-                timeout = plan.limits.timeout
+                timeout = plan.settings.limits.timeout
                 lines = Lines(stages, timeout, recalled, verbose > 1, metric)
                 reports.append(lines)
             sizes = self.search._subset_parameter
@@ -366,3 +353,26 @@ def _untried_params(plan: Plan) -> dict[str, Any]:
     optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
     proposed: dict[str, Any] = optimizer.propose().params
     return proposed
+
+
+def refit_seconds(history: History, plan: Plan, on_samples: bool = False) -> float:
+    """Return the expected seconds of the refit after some trials.
+
+    They are those of the best trial, of the best ones for an ensemble, or of the last
+    trial if none is complete. With `on_samples`, the refit has the fraction of the rows
+    that the trial has.
+    """
+    if plan.refit.plain is False or not history:
+        return 0.0
+
+    def share_of_time(trial: Trial) -> float:
+        return 1.0 if on_samples else plan.ladder.share_of_time(trial, history)
+
+    trials = [history.best] if history.best is not None else []
+    if plan.refit.rule == "ensemble":
+        n_members = plan.refit.options.get("max_members", MAX_MEMBERS)
+        trials = history.best_first()[:n_members]
+    return sum(
+        plan.job.seconds_on_all_rows(trial.folds, share_of_time(trial))
+        for trial in trials or history[-1:]
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from os import PathLike
@@ -51,8 +52,8 @@ from skbayes.text.search_spaces import (
     without_auto,
 )
 from skbayes.text.tokens import check_labeled_texts
-from skbayes.trial.options import oof_method
 from skbayes.trial.plan import Plan
+from skbayes.trial.settings import Settings
 
 # Steps of the default pipeline.
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
@@ -612,14 +613,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     # -- hooks --------------------------------------------------------------------
 
     def _resolve(
-        self, X: Any, y: Any, params: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], Any, Any]:
+        self, settings: Settings, X: Any, y: Any, params: Mapping[str, Any]
+    ) -> tuple[Settings, Any, Any]:
         """Return the settings of a search over pipelines, and the documents."""
-        pipeline = self._pipeline()
+        pipeline = settings.estimator
         classifies = is_classifier(pipeline)
         texts = check_labeled_texts(X, y, classifies, "X", "y")
         n_texts = len(texts)
-        cv = self._splitter(y, n_texts)
+        cv = self._splitter(settings, y, n_texts)
         if self.dev is not None:
             dev_texts, dev_labels = self._checked_dev(params, y)
             cv = [(np.arange(n_texts), np.arange(n_texts, n_texts + len(dev_texts)))]
@@ -627,20 +628,16 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
         space = self._full_space(pipeline, sum(map(len, texts)))
-        settings = {
-            **self._values(),
-            "estimator": pipeline,
-            "search_spaces": space,
-            "cv": cv,
-            "initial_points": self._points(space),
-            **self._stage_arguments(n_texts, y),
-        }
+        sizes, n_iter = self._stages(n_texts, y)
+        settings = replace(
+            settings,
+            search_spaces=space,
+            cv=cv,
+            initial_points=self._points(settings, space),
+            sizes=sizes,
+            n_iter=n_iter,
+        )
         return settings, texts, y
-
-    def _plain(self) -> Any:
-        plain = super()._plain()
-        plain.estimator = self._pipeline()
-        return plain
 
     def _trial_data(self, plan: Plan) -> Callable[[Any], Any] | None:
         if not _has_vectorizer(plan):
@@ -672,11 +669,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     # -- before the search --------------------------------------------------------
 
-    def _splitter(self, labels: Any, n_texts: int) -> Any:
-        if self.cv is not None or not is_classifier(self._pipeline()):
+    def _splitter(self, settings: Settings, labels: Any, n_texts: int) -> Any:
+        if self.cv is not None or not is_classifier(settings.estimator):
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
-        if oof_method(self.return_folds) is not None:  # each document is tested once
+        if settings.return_folds.method is not None:  # each document is tested once
             splitter = StratifiedKFold if stratified else KFold
             return splitter(N_FOLDS, shuffle=True, random_state=0)
         if n_texts >= MANY_TEXTS:
@@ -687,30 +684,31 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         splitter = RepeatedStratifiedKFold if stratified else RepeatedKFold
         return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
 
-    def _stage_arguments(self, n_texts: int, labels: Any) -> dict[str, Any]:
-        """Return the sizes and numbers of trials of the stages, if they are "auto"."""
+    def _stages(self, n_texts: int, labels: Any) -> tuple[Any, Any]:
+        """Return the sizes of the stages, and their number of trials."""
         if not isinstance(self.stages, str):
-            return {}
+            return self.stages, self.n_iter
         n_train = n_texts
         if self.cv is None and self.dev is None:
             n_train = round((1 - TEST_SHARE) * n_texts)
         trials = self.n_iter
         if self._chooses_by_time():
             n_rows = ROWS_PER_TEXT * n_train
-            return {"stages": chosen_sizes(n_rows, labels, None, trials, True)}
+            return chosen_sizes(n_rows, labels, None, trials, True), trials
         if trials is None:
-            return {"stages": (1.0,)}
+            return (1.0,), None
         if isinstance(trials, Integral):
             n_full = min(N_FULL, -(-int(trials) // 4)) if n_texts >= MANY_TEXTS else 0
             trials = (int(trials) - n_full, n_full)
             if 0 in trials:
-                return {"stages": (1.0,)}
+                return (1.0,), self.n_iter
         if len(trials) == 1:
-            return {"stages": (1.0,)}
+            return (1.0,), trials
         share = max(SAMPLE / max(n_train, 1), SAMPLE_SHARE)
-        return {"stages": (min(share, 0.5), 1.0), "n_iter": trials}
+        return (min(share, 0.5), 1.0), trials
 
-    def _pipeline(self) -> Any:
+    def _tuned(self) -> Any:
+        """Return the pipeline of a vectorizer and a classifier."""
         if isinstance(self.estimator, Pipeline):
             return self.estimator
         learner = self.estimator
@@ -762,21 +760,18 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             classifier=CLASSIFIER if self.estimator is None else None,
         )
 
-    def _points(self, space: Any) -> Any:
+    def _points(self, settings: Settings, space: Any) -> list[dict[str, Any]] | None:
         """Return the user's initial configurations, and then those of the space."""
-        points, number = parse_initial_points(self.initial_points)
-        points = points or []
+        points = list(settings.initial_points or [])
         if self.space == "extended" and self.estimator is None:
-            whole = Space.from_notation(space, constraint=self._rule())
-            params = self._pipeline().get_params(deep=True)
+            whole = Space.from_notation(space, constraint=settings.rule)
+            params = settings.estimator.get_params(deep=True)
             for first in first_points(self.language):
                 # Hyper-parameters added by the user keep the value of the pipeline.
                 point = whole.selection({**params, **first})
                 if point is not None and point in whole:
                     points.append(point)
-        if not points:
-            return self.initial_points
-        return points if number is None else [*points, number]
+        return points or settings.initial_points
 
     def _checked_dev(self, params: Mapping[str, Any], y: Any) -> tuple[list[str], Any]:
         """Return the texts and labels of `dev`."""
@@ -797,12 +792,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         checked = check_labeled_texts(texts, labels, False, "dev[0]", "dev[1]")
         labels_of_y = set(np.ravel(y).tolist())
         is_new = labels_of_y.isdisjoint(np.ravel(labels).tolist())
-        if is_new and is_classifier(self._pipeline()):
+        if is_new and is_classifier(self._tuned()):
             raise ValueError("dev[1]: none of its labels is in y.")
         return checked, labels
 
     def __sklearn_tags__(self) -> Any:
-        tags = clone(BayesSearchCV(self._pipeline(), {})).__sklearn_tags__()
+        tags = clone(BayesSearchCV(self._tuned(), {})).__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from skbayes.trial.measure import COSTS, Measure
 from skbayes.trial.objectives import GuidingMetric
 from skbayes.trial.option_table import require
 from skbayes.trial.records import Trial
+from skbayes.trial.settings import Settings
 
 
 def parse_cost(cost: Any) -> tuple[str, Measure]:
@@ -33,14 +33,16 @@ class ScoreAndCost(GuidingMetric):
 
     separate_costs = True
 
-    def __init__(self, settings: Mapping[str, Any], scorers: Any) -> None:
-        self.cost, measure = parse_cost(settings["cost"])
+    def __init__(
+        self, settings: Settings, scorers: Any, cost: Any, score_range: Any
+    ) -> None:
+        self.cost, measure = parse_cost(cost)
         self.measures = {self.cost: measure}
         require("costs")
-        self._is_unit = settings["score_range"] is None
-        self._low, self._high = _bounds(settings["score_range"])
+        self._is_unit = score_range is None
+        self._low, self._high = _bounds(score_range)
         super().__init__(settings, scorers)
-        error_score = settings["error_score"]
+        error_score = settings.error_score
         if not (isinstance(error_score, str) or np.isnan(error_score)):
             try:
                 self.on_unit_scale(float(error_score))

@@ -16,6 +16,7 @@ from skbayes.results.costs import trial_cost, trial_costs
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.read import read_trials
 from skbayes.results.record import Source
+from skbayes.search._validation import check_call
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import (
     best_attributes,
@@ -37,9 +38,9 @@ from skbayes.search.parameters import (
     TradeoffSurrogate,
     with_acquisition,
 )
-from skbayes.search.plan import drawn_from
+from skbayes.search.plan import drawn_subsets
 from skbayes.search.running import Outcome
-from skbayes.space import Ordinal, Space
+from skbayes.space import OptimumPrior, Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
 from skbayes.tradeoff.acquisition import RULES, envelope, relative_costs
@@ -47,6 +48,7 @@ from skbayes.tradeoff.objective import ScoreAndCost
 from skbayes.tradeoff.optimizer import TradeoffOptimizer
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import Fidelity, History, KnownTrial, Trial, TrialState
+from skbayes.trial.settings import Rule, Settings
 from skbayes.trial.subsets import Sample, check_train_size
 from skbayes.utils.ranking import best_first, least_violating
 
@@ -563,18 +565,18 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         self.cost_scale = cost_scale
         self.all_tradeoffs = all_tradeoffs
 
-    def _check_refit(self, settings: Mapping[str, Any]) -> None:
+    def _check_refit(self, settings: Settings) -> None:
         super()._check_refit(settings)
-        if (rule := self._refit_choice().rule) is not None:
+        if (rule := settings.refit.rule) is not None:
             raise ValueError(
-                f"refit={settings['refit']!r}: TradeoffSearchCV chooses by score and "
+                f"refit={self.refit!r}: TradeoffSearchCV chooses by score and "
                 f"cost. Use another search, such as BayesSearchCV, for {rule!r}."
             )
 
-    def _make_objective(
-        self, settings: Mapping[str, Any], scorers: Any
-    ) -> ScoreAndCost:
-        return ScoreAndCost(settings, scorers)
+    def _make_objective(self, settings: Settings, scorers: Any) -> ScoreAndCost:
+        if callable(self.cost):
+            check_call("cost", self.cost, "a fitted estimator")
+        return ScoreAndCost(settings, scorers, self.cost, self.score_range)
 
     # -- search space -------------------------------------------------------------
 
@@ -590,8 +592,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             raise ValueError(f"train_sizes has duplicates: {self.train_sizes!r}.")
         return sorted(sizes)
 
-    def _make_space(self, notation: Any) -> Space:
-        space, sizes = super()._make_space(notation), Ordinal(self._sizes())
+    def _make_space(self, notation: Any, rule: Rule | None) -> Space:
+        space, sizes = super()._make_space(notation, rule), Ordinal(self._sizes())
         if SIZE in space.parameter_names:
             raise ValueError(
                 f"search_spaces must not contain {SIZE!r}, which is the name of the "
@@ -602,12 +604,14 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             return space.extended(SIZE, sizes)
         # Add the training size to each space.
         spaces = parse_spaces(notation)
-        return Space([{**by_name, SIZE: sizes} for by_name in spaces], self._rule())
+        return Space([{**by_name, SIZE: sizes} for by_name in spaces], rule)
 
     def _own_values(self, estimator: Any) -> dict[str, Any]:
         return {**super()._own_values(estimator), SIZE: self._sizes()[-1]}
 
-    def _ladder(self, plan: Plan) -> Ladder:
+    def _ladder(
+        self, settings: Settings, space: Space, prior: OptimumPrior | None, y: Any
+    ) -> Ladder:
         sizes = [Sample(train_size=size) for size in self._sizes()]
         first, most = self._first_optimizer, self._most_trials()
         return Ladder([Stage(first, most, _split_size, sizes, weight=1.0)])
@@ -625,27 +629,27 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # -- warm starts --------------------------------------------------------------
 
-    def _known_results(self, plan: Plan) -> list[KnownTrial]:
-        source, objective = self.warm_start_from, plan.objective
-        metric = objective.name or "score"
-        trials, same_cost = self._trials_with_sizes(source, plan.space)
+    def _known_results(
+        self, notation: Any, space: Space, objective: ScoreAndCost
+    ) -> list[KnownTrial]:
+        source, metric = self.warm_start_from, objective.name or "score"
+        trials, same_cost = self._trials_with_sizes(source, space)
         if not trials:
             # Results of other searches have the largest size and an unknown cost.
-            largest, notation = self._sizes()[-1], plan.settings["search_spaces"]
-            space = Space.from_notation(notation)
-            space = space.with_ones(plan.space.ones)
+            largest = self._sizes()[-1]
+            whole_space = Space.from_notation(notation).with_ones(space.ones)
             return [
                 earlier._replace(
                     params={**earlier.params, SIZE: largest},
                     score=[objective.on_unit_scale(earlier.score), np.nan],
                     cost=None,
                 )
-                for earlier in known_trials(source, space, metric)
+                for earlier in known_trials(source, whole_space, metric)
             ]
         # The scores on all sizes are used.
         whole = [dataclasses.replace(trial, fidelity=Fidelity()) for trial in trials]
         rows = []
-        for earlier in known_of(Source(whole), plan.space, metric):
+        for earlier in known_of(Source(whole), space, metric):
             cost = trial_cost(earlier.trial, objective.cost) if same_cost else np.nan
             score = [objective.on_unit_scale(earlier.score), -cost]
             rows.append(earlier._replace(score=score))
@@ -711,7 +715,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             "_subset_seed": plan.seed,
             "tradeoff_curve_": _curve(results, unit_scores, found["target_metric_"]),
         }
-        metric = self._metric_of_refit(found)
+        metric = self._metric_of_refit(plan, found)
         scores = self._selection_scores(plan, results)
         if (row := best_row(plan, trials, found, metric, scores)) is not None:
             metric = None if callable(plan.refit.plain) else metric
@@ -731,9 +735,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
         place = found["train_fractions_"].index(found["best_train_fraction_"])
         sample = Sample(train_size=self._sizes()[place])
-        everything = np.arange(plan.n_samples)
+        everything = np.arange(plan.job.n_samples)
         split = everything, everything[:0]
-        subsets = drawn_from(plan, [split], [sample])
+        job = dataclasses.replace(plan.job, splits=[split])
+        groups = plan.split_params.get("groups")
+        subsets = drawn_subsets(job, [sample], plan.model, groups, plan.seed)
         subsets.check(sample, self._subset_parameter)
         rows = subsets.rows(0, everything, sample)
         return None if rows is everything else rows

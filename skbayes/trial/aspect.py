@@ -1,48 +1,49 @@
 """Aspects of trials: interfaces of the options that change how a trial is evaluated.
 
 An aspect has two parts. The :class:`Aspect` remains in the process of the search, and
-observes the trials of one stage. Its :class:`FoldAspect` is sent to the workers, and
-surrounds each fit. An aspect that is off is not in the list of a search.
-The table of the options names the modules of the aspects.
+observes the trials. Its :class:`FoldAspect` is sent to the workers, and surrounds each
+fit. The table of the options names the modules of the aspects, and when they are on.
+They are made once for each search. The hooks are called in this order:
 
-``Aspect.prepare(settings, spaces, objective, routed)``, a method of the class, is
-called for the parameters that a search sets, before the space is made, and
-``Aspect.check(plan, models)`` after it. The other hooks are called in this order:
-
-1. ``Aspect.is_on(plan)``, before an aspect is created;
-2. ``Aspect.fold_aspect()``, before the first trial;
-3. ``Aspect.begin(evaluation)``, before the first fold of a trial;
-4. ``Aspect.for_fold(evaluation, index, earlier)``, before each fold;
-5. ``FoldAspect.around(call)``, a context of the fit, and
+1. ``Aspect.prepare(spaces, routed)``, before the search space is made;
+2. ``Aspect.check(job, models)``, when the splits are drawn;
+3. ``Aspect.begin_search(space, store)`` and ``Aspect.fold_aspect()``, before the first
+   trial;
+4. ``Aspect.begin_stage(role)``, before the first trial of a stage;
+5. ``Aspect.begin(evaluation)``, before the first fold of a trial;
+6. ``Aspect.for_fold(evaluation, index, earlier)``, before each fold;
+7. ``FoldAspect.around(call)``, a context of the fit, and
    ``FoldAspect.measure(call, result)`` after it, in the worker;
-6. ``Aspect.verdict(evaluation, earlier)`` after some folds;
-7. ``Aspect.close(evaluation, trial)``, once, when the folds are there;
-8. ``Aspect.observe(trial)``, in the order of the trials without a timeout, which
-   returns arguments of `Optimizer.tell`;
-9. ``Aspect.columns(history)``, which returns columns of ``cv_results_``.
+8. ``Aspect.verdict(evaluation, earlier)`` after some folds;
+9. ``Aspect.close(evaluation, trial)``, once, when the folds are there;
+10. ``Aspect.observe(trial)``, in the order of the trials without a timeout, which
+    returns arguments of `Optimizer.tell`;
+11. ``Aspect.columns(history)``, which returns columns of ``cv_results_``.
 
-Hooks 4 and 6 can be called in the thread of a trial, all other hooks of `Aspect` in the
-main thread. For trials from a journal, only hooks 8 and 9 are called. A trial that is
-dropped at the timeout of the search is not closed. Hook 9 is called on a new object,
-which has not observed the trials.
+Hooks 6 and 8 can be called in the thread of a trial, all other hooks of `Aspect` in the
+main thread. For trials from a journal, only hooks 10 and 11 are called. A trial that is
+dropped at the timeout of the search is not closed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skbayes.trial.fold import FoldAspect, Results, check_hooks
+from skbayes.trial.fold import FoldAspect, Job, Results, check_hooks
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial, TrialState
 from skbayes.trial.subsets import ALL_ROWS, Sample
 
 if TYPE_CHECKING:
+    from skbayes.space import Space
     from skbayes.trial.objectives import Objective
-    from skbayes.trial.plan import Plan
+    from skbayes.trial.settings import Settings
+    from skbayes.trial.shared_store import PrefixStore
 
 
 class FitBackend(Protocol):
@@ -67,6 +68,61 @@ class FitBackend(Protocol):
         """Time of `time.monotonic` at which fits are aborted, or None."""
 
 
+class Tasks:
+    """Tasks of a search, which are reported to nobody."""
+
+    is_observed = False
+
+    def fit(self) -> AbstractContextManager[None]:
+        """Report the whole fit."""
+        return nullcontext()
+
+    def searching(self, max_fits: float) -> AbstractContextManager[None]:
+        """Report the search."""
+        return nullcontext()
+
+    def refitting(self, estimator: Any) -> AbstractContextManager[None]:
+        """Report the refit."""
+        return nullcontext()
+
+
+class Bounds(Protocol):
+    """Bounds on the outcomes of trials."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the outcomes."""
+
+    @property
+    def bounds(self) -> Sequence[Any]:
+        """Bounds, each with the name of its outcome and a method `slack`."""
+
+    @property
+    def scorers(self) -> Mapping[str, Any]:
+        """Scorers of outcomes, by name."""
+
+    @property
+    def measures(self) -> Mapping[str, Any]:
+        """Measures of outcomes, by name."""
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Metrics of the search that are outcomes, by name."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Arguments of the scorers."""
+
+    def scorer(self, estimator: Any, raises: bool) -> Any:
+        """Return a scorer of all outcomes."""
+
+    def of_trial(self, trial: Trial) -> list[float]:
+        """Return the slack of each bound for a trial; not positive if it holds."""
+
+    def broken(self, trial: Trial) -> list[str]:
+        """Return texts of the bounds that a trial violates."""
+
+
 # Complete trials to compare with: the scores and the results of their folds.
 Complete = Sequence[tuple[NDArray[np.float64], Sequence[FoldResult]]]
 
@@ -81,6 +137,7 @@ class Evaluation:
     """
 
     backend: FitBackend
+    job: Job
     number: int
     params: dict[str, Any]
     fidelity: Fidelity = Fidelity()
@@ -113,52 +170,42 @@ class Aspect:
 
     name: ClassVar[str]
 
-    plan: Plan
+    # Whether trials share results in a store.
+    needs_store: ClassVar[bool] = False
+
+    # Bounds on outcomes that it sets, if any.
+    bounds: Bounds | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         check_hooks(cls, Aspect)
 
-    def __new__(cls, plan: Plan) -> Self:
-        """Set the plan, also if a constructor of a subclass does not."""
-        aspect = super().__new__(cls)
-        aspect.plan = plan
-        return aspect
+    def __init__(self, settings: Settings, objective: Objective, tasks: Tasks) -> None:
+        self.settings, self.objective, self.tasks = settings, objective, tasks
 
-    def __init__(self, plan: Plan) -> None:
-        """Create an aspect of a search."""
-
-    @classmethod
-    def is_on(cls, plan: Plan) -> bool:
-        """Return whether a search that requests the aspect uses it."""
-        return True
-
-    @classmethod
-    def prepare(
-        cls,
-        settings: Mapping[str, Any],
-        spaces: Any,
-        objective: Objective,
-        routed: Any,
-    ) -> tuple[Any, Any]:
+    def prepare(self, spaces: Any, routed: Any) -> Any:
         """Check the parameters, and the parameters that they exclude, before any fit.
 
         The metadata are `routed` to the estimator, scorer and splitter. Return the
-        search space, in the notation of `search_spaces`, and the note of the aspect in
-        `plan.notes`, if any.
+        search space, in the notation of `search_spaces`.
         """
-        return spaces, None
+        return spaces
 
-    @classmethod
-    def check(cls, plan: Plan, models: Sequence[Any]) -> None:
-        """Raise ValueError if an estimator does not suit the parameters.
+    def check(self, job: Job, models: Sequence[Any]) -> None:
+        """Raise ValueError if the data, splits or estimators do not suit.
 
         The `models` are estimators with configurations that cover the search space.
         """
 
+    def begin_search(self, space: Space, store: PrefixStore | None) -> None:
+        """Begin the search, with a store for shared results on this machine only."""
+
     def fold_aspect(self) -> FoldAspect | None:
         """Return the part that is sent to the workers, if any."""
         return None
+
+    def begin_stage(self, role: str) -> None:
+        """Begin a stage of the search, with the `role` of `Stage`."""
 
     def begin(self, evaluation: Evaluation) -> None:
         """Prepare a trial.

@@ -12,7 +12,7 @@ import math
 import os
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,8 @@ from skbayes.trial.aspect import Evaluation
 from skbayes.trial.backend import Backend
 from skbayes.trial.fold import Fold, Job, Results, configured, has_status
 from skbayes.trial.limits import SearchTimeout
-from skbayes.trial.option_table import aspects_of, killable
-from skbayes.trial.plan import Plan, Stage, on_all_rows
+from skbayes.trial.option_table import killable
+from skbayes.trial.plan import Assignment, Plan, Stage, on_all_rows
 from skbayes.trial.pruning import first_scores, race_of
 from skbayes.trial.records import (
     Fidelity,
@@ -34,7 +34,6 @@ from skbayes.trial.records import (
     Trial,
     TrialState,
 )
-from skbayes.trial.subsets import Sample
 from skbayes.utils.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
 
 def make_backend(plan: Plan, job: Job, context: Any) -> Backend:
     """Make the backend of a search in an execution context."""
-    if plan.limits.trial_memory is not None and not context.ends_fits:
+    if plan.settings.limits.trial_memory is not None and not context.ends_fits:
         kind = type(context.backend).__name__
         raise ValueError(
             "trial_limits['memory'] limits processes that the search starts on this "
@@ -129,7 +128,7 @@ def make_backend(plan: Plan, job: Job, context: Any) -> Backend:
         )
     backend: Backend = context.kind(job, **context.backend_options)
     if context.ends_fits:
-        return killable(backend, plan.limits, context.environment)
+        return killable(backend, plan.settings.limits, context.environment)
     return backend
 
 
@@ -138,15 +137,15 @@ def can_end_fits(plan: Plan, context: Any) -> bool:
 
     If there is only a timeout, callbacks keep the fits in this process.
     """
-    limits, kind = plan.limits, context.kind
-    stays = kind.is_here and plan.is_observed and not limits.of_trials
+    limits, kind = plan.settings.limits, context.kind
+    stays = kind.is_here and plan.tasks.is_observed and not limits.of_trials
     return limits.is_given and kind.is_local and os.name == "posix" and not stays
 
 
 def make_job(plan: Plan, X: Any) -> Job:
     """Return the job that all fits of a search on `X` share."""
     parts = []
-    for aspect in aspects_of(plan):
+    for aspect in plan.aspects:
         part = aspect.fold_aspect()
         if part is not None:
             part.name = aspect.name
@@ -168,18 +167,17 @@ class CandidateEvaluator:
     plan: Plan
     backend: Backend
     n_planned: float = 1
-    assign: Callable[[int, Params], tuple[Params, Sample]] = on_all_rows
+    assign: Assignment = on_all_rows
     stage: int = 0
     n_folds: int | None = None
     _complete: list[tuple[FloatArray, Sequence[FoldResult]]] = field(
         default_factory=list, init=False
     )
 
-    def __post_init__(self) -> None:
-        self.aspects = aspects_of(self.plan)
-
     def of_stage(self, index: int, stage: Stage) -> CandidateEvaluator:
-        """Return the evaluator of the trials of a stage."""
+        """Begin a stage, and return the evaluator of its trials."""
+        for aspect in self.plan.aspects:
+            aspect.begin_stage(stage.role)
         return dataclasses.replace(
             self, assign=stage.assign, stage=index, n_folds=stage.n_folds
         )
@@ -190,7 +188,7 @@ class CandidateEvaluator:
         params, sample = self.assign(number, params)
         fraction = self.plan.train_fraction(sample)
         evaluation = Evaluation(
-            *(self.backend, number, params),
+            *(self.backend, self.plan.job, number, params),
             fidelity=Fidelity(self.stage, fraction, sample.subset, self.n_folds),
             sample=sample,
             # Trials that finish later are excluded, because they depend on timing.
@@ -198,7 +196,7 @@ class CandidateEvaluator:
             refusal=_refusal(self.plan.estimator, params),
             groups=[list(range(len(self.plan.splits)))[: self.n_folds]],
         )
-        for aspect in self.aspects:
+        for aspect in self.plan.aspects:
             aspect.begin(evaluation)
         return evaluation
 
@@ -216,8 +214,9 @@ class CandidateEvaluator:
             is_complete = len(results) == evaluation.n_folds
             if is_complete or has_status(finished, FoldStatus.INTERRUPTED):
                 break
-            verdicts = (aspect.verdict(evaluation, results) for aspect in self.aspects)
-            state = next((verdict for verdict in verdicts if verdict), None)
+            aspects = self.plan.aspects
+            verdicts = (aspect.verdict(evaluation, results) for aspect in aspects)
+            state = next(filter(None, verdicts), None)
             if state is not None:
                 break
         skipped = FoldResult(status=FoldStatus.SKIPPED)
@@ -232,7 +231,7 @@ class CandidateEvaluator:
     def _fold(self, evaluation: Evaluation, index: int, earlier: Results) -> Fold:
         parts = {
             aspect.name: part
-            for aspect in self.aspects
+            for aspect in self.plan.aspects
             if (part := aspect.for_fold(evaluation, index, earlier)) is not None
         }
         progress = (evaluation.number, self.n_planned)
@@ -287,7 +286,7 @@ class CandidateEvaluator:
         metrics = self.plan.objective.metrics
         folds = [self.plan.filled(fold, metrics) for fold in trial.folds]
         trial = self._scored(evaluation, dataclasses.replace(trial, folds=folds))
-        for aspect in self.aspects:
+        for aspect in self.plan.aspects:
             closed = aspect.close(evaluation, trial)
             is_same = closed.folds is trial.folds
             trial = closed if is_same else self._scored(evaluation, closed)
@@ -334,7 +333,7 @@ class CandidateEvaluator:
             details["noise"] = trial.noise
         if trial.state == TrialState.OUT_OF_MEMORY:
             details["ended"] = True
-        for aspect in self.aspects:
+        for aspect in self.plan.aspects:
             details |= aspect.observe(trial)
         complete = trial.state == TrialState.COMPLETE
         # Trials that violate constraints are excluded from races.

@@ -114,6 +114,23 @@ class Job:
         params: Mapping[str, Any] = self.options.get("score_params", {})
         return params
 
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of the data."""
+        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+
+    def seconds_on_all_rows(
+        self, folds: Iterable[FoldResult], fraction: float = 1.0
+    ) -> float:
+        """Return the expected seconds of a fit on all rows, 0 if they are not known.
+
+        They are those of the longest fit of some folds with a fraction of their
+        training rows, in proportion to the rows.
+        """
+        seconds = [fold.fit_time for fold in folds if fold.is_fitted]
+        n_rows = fraction * np.mean([len(train) for train, _ in self.splits])
+        return float(np.nanmax([0.0, *seconds]) * self.n_samples / n_rows)
+
     def split(self, index: int, sample: Sample = ALL_ROWS) -> tuple[Any, Any]:
         """Return the training and test rows of one fold of a trial."""
         train, test = self.splits[index]

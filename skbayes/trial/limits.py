@@ -5,8 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from skbayes.trial.options import memory_text
 from skbayes.trial.records import TrialState
+
+
+def memory_text(size: float) -> str:
+    """Format a size for messages."""
+    unit, factor = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
+    return f"{float(f'{size / factor:.3g}'):g} {unit}"
 
 
 class SearchTimeout(Exception):

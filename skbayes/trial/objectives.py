@@ -11,8 +11,8 @@ from sklearn.metrics import get_scorer_names
 from skbayes import compat
 from skbayes.trial.learning_curves import Guide
 from skbayes.trial.measure import Measure
-from skbayes.trial.options import refit_choice
 from skbayes.trial.records import Trial
+from skbayes.trial.settings import Settings
 from skbayes.utils.ranking import best_first
 
 
@@ -69,14 +69,14 @@ class GuidingMetric:
     measures: Mapping[str, Any] = {}
     separate_costs = False
 
-    def __init__(self, settings: Mapping[str, Any], scorers: Any) -> None:
-        self._refit = refit_choice(settings["refit"], settings["scoring"]).plain
-        self._error_score = settings["error_score"]
+    def __init__(self, settings: Settings, scorers: Any) -> None:
+        self._refit = settings.refit.plain
+        self._error_score = settings.error_score
         self.name: str | None = None
         self.metrics: list[str] = []
         if compat.is_multimetric_scorer(scorers):
             self._resolve(list(compat.public_scorers(scorers)))
-        elif not callable(settings["scoring"]):
+        elif not callable(settings.scoring):
             self._resolve(["score"])
 
     def learn(self, scores: Mapping[str, float]) -> None:

@@ -10,15 +10,18 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+from sklearn.pipeline import Pipeline
+
 from skbayes import compat
-from skbayes.trial.aspect import Aspect
+from skbayes.trial.aspect import Aspect, Tasks
 from skbayes.utils.late import load
 from skbayes.utils.optional import is_given
 
 if TYPE_CHECKING:
     from skbayes.trial.backend import Backend
     from skbayes.trial.limits import FitLimits
-    from skbayes.trial.plan import Plan
+    from skbayes.trial.objectives import Objective
+    from skbayes.trial.settings import Settings
 
 
 COUNT = compat.Interval(Integral, 1, None, closed="left")
@@ -32,17 +35,19 @@ JOURNAL_SOURCE = "skbayes.options.journal.source:source_of"
 class Option:
     """Aspect of an option, "module:class", with what turns it on.
 
-    One of the `parameters` is neither None nor False, or the plan has a `feature`. The
-    values that the parameters accept are in scikit-learn's format.
+    The values that its `parameters` accept are in scikit-learn's format. It is on if
+    one of them is neither None nor False, or by a function `is_on`.
     """
 
     aspect: str
     parameters: Mapping[str, list[Any]] = field(default_factory=dict)
-    feature: Callable[[Plan], bool] = lambda plan: False
+    is_on: Callable[[Settings, Objective, Tasks], bool] | None = None
 
-    def is_requested(self, settings: Mapping[str, Any]) -> bool:
-        """Return whether one of the parameters is neither None nor False."""
-        return any(is_given(settings.get(name)) for name in self.parameters)
+    def is_needed(self, settings: Settings, objective: Objective, tasks: Tasks) -> bool:
+        """Return whether a search has the aspect."""
+        if self.is_on is not None:
+            return self.is_on(settings, objective, tasks)
+        return any(is_given(settings.given.get(name)) for name in self.parameters)
 
     def kind(self) -> type[Aspect]:
         """Return the class of the aspect, whose module is imported on first use."""
@@ -50,22 +55,27 @@ class Option:
         return kind
 
 
+def _shares_steps(settings: Settings, objective: Objective, tasks: Tasks) -> bool:
+    """Return whether there are first steps, which no callbacks observe."""
+    estimator = settings.estimator
+    has_steps = type(estimator) is Pipeline and len(estimator.steps) > 1
+    return has_steps and not tasks.is_observed
+
+
 OPTIONS = (
-    Option(
-        "skbayes.options.shared_steps.aspect:SharedSteps",
-        feature=lambda plan: "shared_steps" in plan.notes,
-    ),
+    Option("skbayes.options.shared_steps.aspect:SharedSteps", is_on=_shares_steps),
     Option(
         "skbayes.options.early_stopping.aspect:EarlyStopping",
         {"early_stopping": [COUNT, compat.StrOptions({"auto"}), None]},
     ),
     Option(
         "skbayes.options.costs.aspect:Costs",
-        feature=lambda plan: bool(plan.objective.measures),
+        is_on=lambda settings, objective, tasks: bool(objective.measures),
     ),
     Option(
         "skbayes.options.constraints.aspect:OutcomeConstraints",
         {"constraints": [callable, Mapping, list, tuple, None]},
+        is_on=lambda settings, objective, tasks: bool(settings.bounds),
     ),
     Option(
         "skbayes.options.folds.aspect:KeptFits",
@@ -73,7 +83,7 @@ OPTIONS = (
     ),
     Option(
         "skbayes.options.ensembles.aspect:Predictions",
-        feature=lambda plan: plan.refit.rule == "ensemble",
+        is_on=lambda settings, objective, tasks: settings.refit.rule == "ensemble",
     ),
     Option(
         "skbayes.trial.pruning:Pruning",
@@ -82,27 +92,19 @@ OPTIONS = (
     Option(
         "skbayes.options.limits.aspect:Limits",
         {"timeout": [POSITIVE, str, None], "trial_limits": [Mapping, None]},
+        is_on=lambda settings, objective, tasks: settings.limits.is_given,
     ),
     Option(
         "skbayes.options.callbacks.aspect:Callbacks",
-        feature=lambda plan: plan.is_observed,
+        is_on=lambda settings, objective, tasks: tasks.is_observed,
     ),
 )
 
 
-def aspects_of(plan: Plan) -> list[Aspect]:
-    """Return the aspects of a search that are on."""
-    kinds = [
-        option.kind()
-        for option in OPTIONS
-        if option.is_requested(plan.settings) or option.feature(plan)
-    ]
-    return [kind(plan) for kind in kinds if kind.is_on(plan)]
-
-
-def requested(settings: Mapping[str, Any]) -> list[type[Aspect]]:
-    """Return the aspects whose parameters are set."""
-    return [option.kind() for option in OPTIONS if option.is_requested(settings)]
+def aspects_of(settings: Settings, objective: Objective, tasks: Tasks) -> list[Aspect]:
+    """Make the aspects of a search."""
+    known = settings, objective, tasks
+    return [option.kind()(*known) for option in OPTIONS if option.is_needed(*known)]
 
 
 def parameters() -> dict[str, list[Any]]:

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Configuration
+from skbayes.trial.aspect import Aspect, Bounds, Tasks
 from skbayes.trial.fold import Job
-from skbayes.trial.limits import FitLimits
-from skbayes.trial.options import RefitChoice, refit_choice
 from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.settings import RefitChoice, Settings
 from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
-from skbayes.utils.optional import is_given
 
 # Purpose of a stage: one of given stages, or a rung of a search with a time limit, on
 # which a configuration is timed, many are tried, or the best ones are compared.
 Role = Literal["stage", "time", "search", "final"]
 
+AnyAspect = TypeVar("AnyAspect", bound=Aspect)
+
 # Share of the time of a stage before one without a number of trials.
 OPEN_SHARE = 0.25
 
-# With pruning=True, the chance to become the best below which a trial is pruned.
-PRUNING_RISK = 0.2
+
+# Function that returns the parameters to set and the sample of a trial, by its number
+# and proposal.
+Assignment = Callable[[int, dict[str, Any]], tuple[dict[str, Any], Sample]]
 
 
 def on_all_rows(number: int, params: dict[str, Any]) -> tuple[dict[str, Any], Sample]:
@@ -71,76 +73,6 @@ class NullJournal(AbstractContextManager):
         """Close the journal."""
 
 
-class Tasks(Protocol):
-    """Tasks of a search, which are reported to callbacks."""
-
-    is_observed: bool
-
-    def fit(self) -> AbstractContextManager[None]:
-        """Report the whole fit."""
-
-    def searching(self, max_fits: float) -> AbstractContextManager[None]:
-        """Report the search."""
-
-    def refitting(self, estimator: Any) -> AbstractContextManager[None]:
-        """Report the refit."""
-
-
-class Bounds(Protocol):
-    """Bounds on the outcomes of trials."""
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the outcomes."""
-
-    @property
-    def bounds(self) -> Sequence[Any]:
-        """Bounds, each with the name of its outcome and a method `slack`."""
-
-    @property
-    def scorers(self) -> Mapping[str, Any]:
-        """Scorers of outcomes, by name."""
-
-    @property
-    def measures(self) -> Mapping[str, Any]:
-        """Measures of outcomes, by name."""
-
-    @property
-    def metrics(self) -> Mapping[str, str]:
-        """Metrics of the search that are outcomes, by name."""
-
-    @property
-    def params(self) -> Mapping[str, Any]:
-        """Arguments of the scorers."""
-
-    def scorer(self, estimator: Any, raises: bool) -> Any:
-        """Return a scorer of all outcomes."""
-
-    def of_trial(self, trial: Trial) -> list[float]:
-        """Return the slack of each bound for a trial; not positive if it holds."""
-
-    def broken(self, trial: Trial) -> list[str]:
-        """Return texts of the bounds that a trial violates."""
-
-
-class NullTasks:
-    """Tasks of a search without callbacks, which are reported to nobody."""
-
-    is_observed = False
-
-    def fit(self) -> AbstractContextManager[None]:
-        """Report the whole fit."""
-        return nullcontext()
-
-    def searching(self, max_fits: float) -> AbstractContextManager[None]:
-        """Report the search."""
-        return nullcontext()
-
-    def refitting(self, estimator: Any) -> AbstractContextManager[None]:
-        """Report the refit."""
-        return nullcontext()
-
-
 @dataclass(frozen=True)
 class Stage:
     """Part of a search of at most `n_trials` with a separate optimizer.
@@ -161,7 +93,7 @@ class Stage:
 
     make_optimizer: Callable[[Plan, History], Any]
     n_trials: float
-    assign: Callable[[int, dict[str, Any]], tuple[dict[str, Any], Sample]] = on_all_rows
+    assign: Assignment = on_all_rows
     samples: Sequence[Sample] = (ALL_ROWS,)
     weight: float | None = None
     n_points: int = 1
@@ -202,6 +134,21 @@ class StageStart:
         size = stage.samples[0].train_size
         wanted = (size, stage.n_folds, stage.role)
         return (self.train_size, self.n_folds, self.role) == wanted
+
+
+@dataclass(frozen=True)
+class Header:
+    """Seed and splits of a search, its description, and the stages of earlier runs.
+
+    `n_points` is the number of trials in flight, None if it is not given.
+    """
+
+    seed: int = 0
+    splits: Sequence[tuple[Any, Any]] = ()
+    stages: Sequence[StageStart] = ()
+    n_points: int | None = None
+    identity: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -315,29 +262,35 @@ class Ladder:
 class Plan:
     """Plan of a search: what it decides before its first fit.
 
-    `settings` are the parameters of the search by name, with the values for these data
-    in place of "auto". `own` are the current values of the parameters of the estimator.
+    `own` are the current values of the parameters of the estimator.
     `model` is the estimator with a configuration of the space. Its kind and methods are
     those of the trials; those of the estimator may be of a placeholder.
-    `known` are the trials of earlier searches. `split_params` are the arguments of
-    `fit` for the splitter. All stages share the `notes` of aspects and of the search.
+    `known` are the trials of earlier searches, and `untuned` the parts that keep their
+    values. `notation` is the space without "auto". `split_params` are the arguments of
+    `fit` for the splitter. All stages share the `aspects`.
     """
 
     job: Job
     objective: Any  # an `Objective`, whose class the search knows
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = Settings()
     split_params: Mapping[str, Any] = field(default_factory=dict)
-    tasks: Tasks = NullTasks()
+    tasks: Tasks = Tasks()
+    aspects: Sequence[Aspect] = ()
+    notation: Any = None
     space: Space | Any = None
+    untuned: Sequence[str] = ()
     model: Any = None
     own: Mapping[str, Any] = field(default_factory=dict)
     initial_points: list[dict[str, Any]] = field(default_factory=list)
     prior: OptimumPrior | None = None
     known: Sequence[Any] = ()
-    limits: FitLimits = FitLimits()
     ladder: Ladder = Ladder(())
-    seed: int = 0
-    notes: dict[str, Any] = field(default_factory=dict)
+    header: Header = Header()
+
+    @property
+    def seed(self) -> int:
+        """Seed of all random numbers of the search."""
+        return self.header.seed
 
     @property
     def estimator(self) -> Any:
@@ -348,12 +301,6 @@ class Plan:
     def scorers(self) -> Any:
         """Scorers of scikit-learn."""
         return self.job.options["scorer"]
-
-    @property
-    def missing_score(self) -> float:
-        """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
-        error_score = self.job.options["error_score"]
-        return np.nan if isinstance(error_score, str) else float(error_score)
 
     @property
     def verbose(self) -> int:
@@ -380,61 +327,29 @@ class Plan:
         """Arguments of `fit` of the estimator."""
         return self.job.fit_params
 
-    @cached_property
+    @property
     def refit(self) -> RefitChoice:
         """Meaning of the parameter `refit`."""
-        metrics = self.settings.get("objectives") or self.settings.get("scoring")
-        return refit_choice(self.settings.get("refit"), metrics)
+        return self.settings.refit
 
     @property
     def constraints(self) -> Bounds | None:
         """Bounds on outcomes, if any."""
-        return self.notes.get("constraints")
+        return next((one.bounds for one in self.aspects if one.bounds), None)
 
-    @property
-    def scores_rounds(self) -> bool:
-        """Whether rounds are scored during a fit, which may have more of them."""
-        return is_given(self.settings.get("early_stopping"))
-
-    @property
-    def is_observed(self) -> bool:
-        """Whether callbacks observe the search."""
-        return bool(self.tasks.is_observed)
-
-    @property
-    def pruning_risk(self) -> float | None:
-        """Chance to become the best below which a trial is pruned; None: no pruning."""
-        pruning = self.settings.get("pruning", False)
-        if isinstance(pruning, bool | np.bool_):
-            return PRUNING_RISK if pruning else None
-        return float(pruning)
+    def aspect(self, kind: type[AnyAspect]) -> AnyAspect:
+        """Return the aspect of a class, which is on."""
+        return next(one for one in self.aspects if isinstance(one, kind))
 
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        return self.limits.of_trials or self.pruning_risk is not None
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows of the data."""
-        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+        return self.settings.limits.of_trials or self.settings.pruning_risk is not None
 
     def train_fraction(self, sample: Sample) -> float:
         """Return the fraction of the training rows that a trial uses."""
         subsets = self.job.subsets
         return 1.0 if subsets is None else subsets.fraction(sample)
-
-    def seconds_on_all_rows(
-        self, folds: Iterable[FoldResult], fraction: float = 1.0
-    ) -> float:
-        """Return the expected seconds of a fit on all rows, 0 if they are not known.
-
-        They are those of the longest fit of some folds with a fraction of their
-        training rows, in proportion to the rows.
-        """
-        seconds = [fold.fit_time for fold in folds if fold.is_fitted]
-        n_rows = fraction * np.mean([len(train) for train, _ in self.splits])
-        return float(np.nanmax([0.0, *seconds]) * self.n_samples / n_rows)
 
     def filled(self, fold: FoldResult, metrics: Sequence[str]) -> FoldResult:
         """Return a fold with missing scores by metric: NaN without a fit, or a cost."""
@@ -442,7 +357,7 @@ class Plan:
         if fold.test_scores and (fold.train_scores or not wants_train):
             return fold
         costs = () if self.objective.separate_costs else self.objective.measures
-        missing = self.missing_score if fold.is_fitted else np.nan
+        missing = self.settings.missing_score if fold.is_fitted else np.nan
         filled = {name: np.nan if name in costs else missing for name in metrics}
         return replace(
             fold,

@@ -166,7 +166,7 @@ class Pruning(Aspect):
         """Prune a trial whose probability to become the best is below the risk."""
         if not evaluation.complete:  # the metric may not be known yet
             return None
-        objective, risk = self.plan.objective, self.plan.pruning_risk
+        objective, risk = self.objective, self.settings.pruning_risk
         scores = first_scores([*earlier.values()], objective)
         if scores is None:
             return None

@@ -213,7 +213,7 @@ def test_an_entry_takes_the_place_of_its_other_name(package, first, second):
     estimator = _boosting(package)
     for name, other in ((first, second), (second, first)):
         search = BayesSearchCV(estimator, {"auto": True, name: [2, 4]})
-        spaces, _, _ = resolved_spaces(search._values(), X, y)
+        spaces, _, _ = resolved_spaces(search._settings(), X, y)
         assert f"'{name}'" in repr(spaces).replace('"', "'")
         assert f"'{other}'" not in repr(spaces).replace('"', "'")
         _check(estimator, spaces)

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from skbayes.space import Choice, Space
+from skbayes.trial.plan import Header
 from skbayes.trial.records import FoldResult, Trial
 
 CLASSIFIERS = [SVC(), LogisticRegression()]
@@ -29,17 +30,10 @@ METADATA = {"search": "BayesSearchCV", "objectives": {}, "settings": {"tradeoff"
 
 
 def open_journal(path, **changes):
-    arguments = {
-        "space": SPACE,
-        "identity": IDENTITY,
-        "metadata": METADATA,
-        "seed": 7,
-        "n_points": 2,
-        "splits": SPLITS,
-    }
-    from skbayes.options.journal.journal import Journal
+    from skbayes.options.journal.journal import Journal, recorded
 
-    return Journal(path, **(arguments | changes))
+    header = replace(Header(7, SPLITS, (), 2, IDENTITY, METADATA), **changes)
+    return Journal(path, SPACE, recorded(path, header, is_seeded=True))
 
 
 def params_of(number):

@@ -13,6 +13,7 @@ from skbayes.results.scores import compared
 from skbayes.search.running import Outcome, RunningSearch
 from skbayes.trial.plan import NullJournal
 from skbayes.trial.records import Fidelity, FoldResult, FoldStatus, Trial
+from skbayes.trial.settings import Settings
 
 N_FOLDS = 5
 
@@ -42,12 +43,12 @@ class Simulation:
         self.search = MultiStageSearchCV(None, n_iter=self.n_iter, timeout=1)
         sizes = chosen_sizes(self.n_rows, None, None, self.n_iter, True)
         self.plan = SimpleNamespace(
-            settings={"stages": sizes, "n_iter": self.n_iter},
+            settings=Settings(sizes=sizes, n_iter=self.n_iter),
             splits=range(N_FOLDS),
             train_fraction=lambda sample: sample.train_size,
             prior=None,
         )
-        ladder = self.search._ladder(self.plan)
+        ladder = self.search._ladder(self.plan.settings, None, None, None)
         rungs = [replace(r, make_optimizer=lambda *given: None) for r in ladder.rungs]
         self.plan.ladder = replace(ladder, rungs=rungs)
         self.now = 0.0

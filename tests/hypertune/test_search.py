@@ -7,7 +7,6 @@ from every_search import small_search
 from simple_estimators import Growing
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -15,8 +14,6 @@ from sklearn.svm import SVC
 from skbayes import HyperTuneSearchCV
 from skbayes.space import Space
 from skbayes.surrogates import MonotonicGP
-from skbayes.trial.fold import Job
-from skbayes.trial.plan import Plan
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0), "other": (0.0, 1.0)}
@@ -107,10 +104,7 @@ def test_a_sample_has_ten_rows_for_each_class(n_rows, fraction, expected):
 def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small):
     search = HyperTuneSearchCV(Growing(), SPACE, complexity=UP, n_iter=n_iter)
     space = Space.from_notation(SPACE)
-    splits = list(KFold(3).split(X))
-    job = Job(search.estimator, X, y, splits)
-    plan = Plan(job, None, space=space)
-    stages = search._ladder(plan).rungs
+    stages = search._ladder(search._settings(), space, None, y).rungs
     assert sum(stage.n_trials for stage in stages) == n_iter
     assert sum(stage.n_trials for stage in stages[:-1]) == n_small
 

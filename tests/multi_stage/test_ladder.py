@@ -20,7 +20,7 @@ searches = st.builds(
 def time_for(search, n_trials):
     """Return the seconds for the first trial, and for more trials as long as it."""
     n_rounds = N_FOLDS * (1 + n_trials / search.n_workers)
-    return n_rounds * search.seconds(0, search.plan.settings["stages"][0])
+    return n_rounds * search.seconds(0, search.plan.settings.sizes[0])
 
 
 @settings(max_examples=60, deadline=None)

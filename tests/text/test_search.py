@@ -95,7 +95,7 @@ def test_trials_score_as_the_plain_pipeline(more):
     if "stages" in more:
         assert search.all_cv_results_["stage"].tolist() == [0] * 4 + [1] * 2
     for i, params in enumerate(search.cv_results_["params"]):
-        plain = clone(search._pipeline()).set_params(**params)
+        plain = clone(search._tuned()).set_params(**params)
         given = {"cv": splits, "scoring": search.scoring}
         scores = cross_validate(plain, TEXTS, LABELS, **given)["test_score"]
         found = [search.cv_results_[f"split{k}_test_score"][i] for k in range(3)]
@@ -518,11 +518,11 @@ def test_a_penalty_in_the_space_needs_the_primal_problem():
     given = {"error_score": "raise", "surrogate": "random"}
     search = _fitted(search_spaces={"penalty": ["l1", "l2"]}, n_iter=8, **given)
     assert set(_values(search, "penalty", "classifier")) == {"l1", "l2"}
-    assert not search._pipeline()[-1].dual
+    assert not search._tuned()[-1].dual
     nested = Choice({"l1": {"penalize_intercept": [True]}, "l2": {}})
     spaces: list = [{"classifier__penalty": nested}]
-    assert not TextRepresentationSearchCV(None, spaces, space=None)._pipeline()[-1].dual
-    assert TextRepresentationSearchCV()._pipeline()[-1].dual
+    assert not TextRepresentationSearchCV(None, spaces, space=None)._tuned()[-1].dual
+    assert TextRepresentationSearchCV()._tuned()[-1].dual
 
 
 def test_a_timeout_chooses_the_sizes_by_measured_times(fits_here):

@@ -98,7 +98,9 @@ def test_the_column_of_a_new_aspect_is_nan_without_a_fit():
     trial = Trial(0, {}, [FoldResult(status="skipped")], math.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        (found,) = PeakMemory(None).columns(History([trial]))["mean_peak_memory"]
+        (found,) = PeakMemory(None, None, None).columns(History([trial]))[
+            "mean_peak_memory"
+        ]
     assert math.isnan(found)
 
 
@@ -122,11 +124,11 @@ def test_a_new_aspect_adds_a_parameter(with_peak_memory):
 def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
     prepared = []
 
-    def prepare(settings, spaces, objective, routed):
-        prepared.append(settings["pruning"])
-        if settings["return_train_score"]:
+    def prepare(self, spaces, routed):
+        prepared.append(self.settings.pruning)
+        if self.settings.return_train_score:
             raise ValueError("pruning and training scores cannot be combined")
-        return spaces, None
+        return spaces
 
     monkeypatch.setattr(Pruning, "prepare", prepare)
     with pytest.raises(ValueError, match="pruning and training scores cannot"):
@@ -136,20 +138,28 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
     assert prepared == [True, 0.1]
 
 
-def test_an_aspect_that_is_off_is_not_in_the_list(monkeypatch):
-    listed = []
-    original = option_table.aspects_of
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, []),
+        ({"constraints": lambda params: True, "trial_limits": {"time": None}}, []),
+        (
+            {"pruning": True, "constraints": {"n_features": "<= 4"}, "timeout": 60},
+            ["constraints", "pruning", "limits"],
+        ),
+    ],
+    ids=str,
+)
+def test_aspects_that_are_on_are_made_once(monkeypatch, more, expected):
+    made, init = [], Aspect.__init__
 
-    def recorded(run):
-        listed.append([aspect.name for aspect in original(run)])
-        return original(run)
+    def recorded(self, *known):
+        made.append(self.name)
+        init(self, *known)
 
-    monkeypatch.setattr("skbayes.trial.evaluator.aspects_of", recorded)
-    BayesSearchCV(SVC(), {"C": (0.1, 1.0)}, n_iter=1, cv=2).fit(X, y)
-    assert {tuple(names) for names in listed} == {()}
-    listed.clear()
-    search(pruning=True, constraints={"n_features": "<= 4"}).fit(X, y)
-    assert {tuple(names) for names in listed} == {("constraints", "pruning")}
+    monkeypatch.setattr(Aspect, "__init__", recorded)
+    search(**more).fit(X, y)
+    assert made == expected
 
 
 def test_workers_do_not_import_the_search():
@@ -175,11 +185,11 @@ def test_workers_do_not_import_the_search():
 
 
 def test_hooks_have_no_effect_by_default():
-    aspect, of_fold, result = Aspect(None), FoldAspect(), FoldResult()
+    aspect, of_fold, result = Aspect(None, None, None), FoldAspect(), FoldResult()
     trial = Trial(0, {}, [result], math.nan)
     assert aspect.fold_aspect() is aspect.for_fold(None, 0, []) is None
     assert aspect.verdict(None, []) is None
-    assert aspect.begin(None) is None
+    assert aspect.begin(None) is aspect.begin_stage("stage") is None
     assert aspect.close(None, trial) is trial
     assert aspect.observe(trial) == aspect.columns([]) == {}
     with of_fold.around(None):
@@ -205,11 +215,6 @@ def test_hooks_have_no_effect_by_default():
 def test_methods_that_would_never_be_called_are_refused(base, name, method, message):
     with pytest.raises(TypeError, match=message):
         type("Own", (base,), {name: method})
-
-
-def test_a_constructor_does_not_have_to_call_that_of_its_parent():
-    own = type("Own", (Aspect,), {"__init__": lambda self, run: None})
-    assert own("the plan").plan == "the plan"
 
 
 def _option(module):
@@ -238,7 +243,7 @@ def test_the_guide_lists_who_implements_each_hook():
                 ]
     guide = Path(__file__).parents[2] / "docs/contributing.rst"
     lines = guide.read_text(encoding="utf-8").splitlines()
-    begin = lines.index("   * - ``Aspect.is_on``")
+    begin = lines.index("   * - ``Aspect.prepare``")
     assert lines[begin : begin + len(expected)] == expected
     assert not lines[begin + len(expected)]
 

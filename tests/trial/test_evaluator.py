@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel
 
+from skbayes import BayesSearchCV
+from skbayes.trial.aspect import Tasks
 from skbayes.trial.backend import Backend, ThreadBackend
 from skbayes.trial.evaluator import (
     CandidateEvaluator,
@@ -25,15 +27,13 @@ from skbayes.trial.evaluator import (
 from skbayes.trial.fold import Job
 from skbayes.trial.learning_curves import Guide
 from skbayes.trial.limits import FitLimits
+from skbayes.trial.option_table import aspects_of
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import FoldResult, Trial
+from skbayes.trial.settings import Settings
 
 X, y = load_iris(return_X_y=True)
 SPLITS = list(StratifiedKFold(3).split(X, y))
-
-
-class NoTasks:
-    is_observed = False
 
 
 class Score:
@@ -50,12 +50,16 @@ class Score:
 
 
 def evaluator(estimator, catch_errors=False, settings=None, limit=None, **options):
-    settings = {"trial_limits": limit and {"time": limit}, **(settings or {})}
-    more = {"settings": settings, "tasks": NoTasks()}
+    parameters = {"trial_limits": limit and {"time": limit}, **(settings or {})}
+    search = BayesSearchCV(estimator, {}, **parameters)
+    parsed, tasks = search._settings(), Tasks()
+    aspects = aspects_of(parsed, Score(), tasks)
+    for aspect in aspects:
+        aspect.prepare({}, None)
     fits = {"scorer": get_scorer("accuracy"), "error_score": np.nan, "verbose": 0}
     fits |= {"return_train_score": False, **options}
     job = Job(estimator, X, y, SPLITS, {"fit_params": {}, "score_params": {}, **fits})
-    plan = Plan(job, Score(), limits=FitLimits(limit), **more)
+    plan = Plan(job, Score(), parsed, tasks=tasks, aspects=aspects)
     kind = Backend if catch_errors else ThreadBackend
     return CandidateEvaluator(plan, kind(make_job(plan, X)))
 
@@ -128,11 +132,12 @@ def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run
     from skbayes.options.limits.aspect import Limits
 
     job = Job(None, X, y, [()] * 5)
-    plan = Plan(job, Score(), limits=FitLimits(limit))
-    limits, backend = Limits(plan), Workers(n_workers, seconds)
+    settings = Settings(limits=FitLimits(limit))
+    limits = Limits(settings, Score(), Tasks())
+    plan = Plan(job, Score(), settings, aspects=[limits])
+    backend = Workers(n_workers, seconds)
     runner = CandidateEvaluator(plan, backend)
-    runner.aspects = [limits]
-    evaluation = Evaluation(backend, 0, {}, groups=[[0, 1, 2, 3, 4]])
+    evaluation = Evaluation(backend, job, 0, {}, groups=[[0, 1, 2, 3, 4]])
     limits.begin(evaluation)
     trial = runner.run(evaluation, None)
     assert trial.fitted.sum() == n_run

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from skbayes.options.callbacks.tasks import EvaluationTask, TaskTree
-from skbayes.trial.aspect import Aspect
+from skbayes.trial.aspect import Aspect, Evaluation
 from skbayes.trial.fold import FoldAspect, FoldCall, Results
 from skbayes.trial.records import FoldResult, Trial
-
-if TYPE_CHECKING:
-    from skbayes.trial.aspect import Evaluation
 
 
 class _FoldCallbacks(FoldAspect):
@@ -55,9 +51,9 @@ class Callbacks(Aspect):
         return self._tasks(evaluation)[index]
 
     def _tasks(self, evaluation: Evaluation) -> list[EvaluationTask]:
-        tasks = self.plan.tasks
-        assert isinstance(tasks, TaskTree)
-        return tasks.fits_of_trial(evaluation.number, len(self.plan.splits))
+        assert isinstance(self.tasks, TaskTree)
+        n_splits = len(evaluation.job.splits)
+        return self.tasks.fits_of_trial(evaluation.number, n_splits)
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Note whether a callback ends the search."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.compat import BaseSearchCV
+from skbayes.trial.aspect import Tasks
 
 # Attributes of an estimator during its fit, which are large and not used in a worker.
 _FIT_TIME_ATTRIBUTES = (
@@ -100,7 +101,7 @@ class EvaluationTask:
         return stop
 
 
-class TaskTree:
+class TaskTree(Tasks):
     """Tasks of one `fit`, reported to callbacks in the same way as by GridSearchCV.
 
     The tree is: fit → "search" → one "candidate-split-evaluation" per fit, and fit →

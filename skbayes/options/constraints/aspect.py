@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,22 +12,16 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from skbayes import compat
-from skbayes.options.constraints.bounds import (
-    Constraints,
-    parse_constraints,
-    rule_and_bounds,
-)
-from skbayes.trial.aspect import Aspect
-from skbayes.trial.fold import FoldAspect, FoldCall, Results
+from skbayes.options.constraints.bounds import Constraints, parse_constraints
+from skbayes.trial.aspect import Aspect, Evaluation, Tasks
+from skbayes.trial.fold import FoldAspect, FoldCall, Job, Results
 from skbayes.trial.measure import COSTS, check_metrics_suit
 from skbayes.trial.pruning import first_scores
 from skbayes.trial.records import FoldResult, History, Trial, TrialState
-from skbayes.utils.optional import is_given
 
 if TYPE_CHECKING:
-    from skbayes.trial.aspect import Evaluation
     from skbayes.trial.objectives import Objective
-    from skbayes.trial.plan import Plan
+    from skbayes.trial.settings import Settings
 
 
 # Number of complete trials after which unsatisfied constraints are reported.
@@ -70,37 +64,33 @@ def _routed_params(routed: Any) -> dict[str, Any]:
     return {} if weights is None else {"sample_weight": weights}
 
 
-def _parsed(settings: Mapping[str, Any], objective: Objective) -> Constraints | None:
+def _parsed(settings: Settings, objective: Objective) -> Constraints:
     """Return the bounds of a search; TypeError or ValueError if they are wrong."""
-    bounds = rule_and_bounds(settings["constraints"])[1]
-    if not bounds:
-        return None
     metrics = {name: name for name in objective.metrics}
-    scoring = settings["scoring"]
+    scoring = settings.scoring
     if isinstance(scoring, str):
         metrics[scoring] = "score"
     # The metrics of a callable are not known before the first fit.
     open_ended = callable(scoring)
     measured = {*objective.measures, *COSTS}
-    return parse_constraints(bounds, metrics, measured, open_ended)
+    return parse_constraints(settings.bounds, metrics, measured, open_ended)
 
 
-def outcome_scorer(
-    settings: Mapping[str, Any], make_objective: Callable[[], Objective]
-) -> Any:
+def outcome_scorer(parsed: Callable[[], tuple[Settings, Objective]]) -> Any:
     """Return the scorer of outcomes that are not metrics of the search, if any.
 
-    Wrong constraints are reported by `fit`, not here.
+    Wrong parameters are reported by `fit`, not here.
     """
-    if not rule_and_bounds(settings["constraints"])[1]:
-        return None
     try:
-        constraints = _parsed(settings, make_objective())
+        settings, objective = parsed()
+        if not settings.bounds:
+            return None
+        constraints = _parsed(settings, objective)
     except (TypeError, ValueError):
         return None
-    if constraints is None or not constraints.scorers:
+    if not constraints.scorers:
         return None
-    return check_scoring(settings["estimator"], constraints.scorers)
+    return check_scoring(settings.estimator, constraints.scorers)
 
 
 class OutcomeConstraints(Aspect):
@@ -108,77 +98,62 @@ class OutcomeConstraints(Aspect):
 
     name = "constraints"
 
-    def __init__(self, plan: Plan) -> None:
-        self.constraints: Constraints = plan.notes[self.name]
+    def __init__(self, settings: Settings, objective: Objective, tasks: Tasks) -> None:
+        super().__init__(settings, objective, tasks)
+        self.bounds: Constraints = _parsed(settings, objective)
 
-    @classmethod
-    def is_on(cls, plan: Plan) -> bool:
-        """Return whether there are bounds, besides a rule for configurations."""
-        return plan.constraints is not None
-
-    @classmethod
-    def prepare(
-        cls,
-        settings: Mapping[str, Any],
-        spaces: Any,
-        objective: Objective,
-        routed: Any,
-    ) -> tuple[Any, Constraints | None]:
-        """Return the space and the bounds, if any."""
-        constraints = _parsed(settings, objective)
-        if constraints is None:
-            return spaces, None
+    def prepare(self, spaces: Any, routed: Any) -> Any:
+        """Check that scores with bounds are those of the complete fit."""
         # Costs among the objectives belong to the complete fit.
-        metrics = constraints.metrics.items()
-        scores = [name for name, metric in metrics if metric not in objective.measures]
-        scores += constraints.scorers
-        if scores and is_given(settings.get("early_stopping")):
+        metrics, measures = self.bounds.metrics.items(), self.objective.measures
+        scores = [name for name, metric in metrics if metric not in measures]
+        scores += self.bounds.scorers
+        if scores and self.settings.scores_rounds:
             raise ValueError(
                 f"constraints[{scores[0]!r}]: early_stopping cannot be combined with "
                 "bounds on scores. Use early_stopping=None, with the number of rounds "
                 "in search_spaces."
             )
-        return spaces, replace(constraints, params=_routed_params(routed))
+        self.bounds = replace(self.bounds, params=_routed_params(routed))
+        return spaces
 
-    @classmethod
-    def check(cls, plan: Plan, models: Sequence[Any]) -> None:
+    def check(self, job: Job, models: Sequence[Any]) -> None:
         """Check the scorers on the target."""
-        scorers = plan.constraints.scorers if plan.constraints else {}
-        labels = {f"constraints[{k!r}]": v for k, v in scorers.items()}
+        labels = {f"constraints[{k!r}]": v for k, v in self.bounds.scorers.items()}
         named = {k: v for k, v in labels.items() if isinstance(v, str)}
-        if plan.y is not None:
-            check_metrics_suit(models, named, plan.y)
+        if job.y is not None:
+            check_metrics_suit(models, named, job.y)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the outcomes of a fit."""
-        return _FoldOutcomes(self.constraints)
+        return _FoldOutcomes(self.bounds)
 
     def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Prune a trial if pruning is on and a bound is broken."""
-        risk, objective = self.plan.pruning_risk, self.plan.objective
+        risk, objective = self.settings.pruning_risk, self.objective
         if risk is None or not evaluation.complete:
             return None
         folds = [*earlier.values()]
         if first_scores(folds, objective) is None:
             return None
-        is_broken = self.constraints.surely_broken(folds, evaluation.n_folds, risk)
+        is_broken = self.bounds.surely_broken(folds, evaluation.n_folds, risk)
         return TrialState.PRUNED if is_broken else None
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Set the violation of the bounds."""
         failed = trial.state == TrialState.FAILED
-        violation = math.inf if failed else self.constraints.violation(trial.folds)
+        violation = math.inf if failed else self.bounds.violation(trial.folds)
         return replace(trial, extras=trial.extras | {"violation": violation})
 
     def observe(self, trial: Trial) -> dict[str, Any]:
         """Return the slacks of the bounds."""
-        return {"constraints": self.constraints.of_trial(trial)}
+        return {"constraints": self.bounds.of_trial(trial)}
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return whether trials are feasible, and the outcomes that are not metrics."""
-        metrics = self.constraints.metrics
+        metrics = self.bounds.metrics
         columns: dict[str, list] = {"feasible": [trial.feasible for trial in history]}
-        for name in self.constraints.names:
+        for name in self.bounds.names:
             if metrics.get(name) not in ("score", name):
                 columns[f"mean_constraint_{name}"] = [
                     trial.outcomes.get(name, np.nan) for trial in history

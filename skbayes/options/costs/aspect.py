@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skbayes.trial.aspect import Aspect
 from skbayes.trial.fold import FoldAspect, FoldCall
 from skbayes.trial.measure import Measure, measured, needs_fit
 from skbayes.trial.records import FoldResult
-
-if TYPE_CHECKING:
-    pass
 
 # Classes that this process has fitted before. The first fit of a class takes longest,
 # because it imports libraries and fills caches.
@@ -59,5 +56,4 @@ class Costs(Aspect):
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the costs of a fit."""
-        objective = self.plan.objective
-        return _FoldCosts(objective.measures, objective.separate_costs)
+        return _FoldCosts(self.objective.measures, self.objective.separate_costs)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skbayes.options.early_stopping.lookup import (
     RoundLimits,
@@ -14,8 +14,8 @@ from skbayes.options.early_stopping.lookup import (
     take_rounds_out,
 )
 from skbayes.options.early_stopping.watched_fit import WatchedFit
-from skbayes.trial.aspect import Aspect
-from skbayes.trial.fold import FoldAspect, FoldCall, Results, wrapped_fit
+from skbayes.trial.aspect import Aspect, Evaluation
+from skbayes.trial.fold import FoldAspect, FoldCall, Job, Results, wrapped_fit
 from skbayes.trial.learning_curves import (
     choose_rounds,
     guiding_curves,
@@ -23,11 +23,6 @@ from skbayes.trial.learning_curves import (
     with_chosen_rounds,
 )
 from skbayes.trial.records import FoldResult, History, Trial
-
-if TYPE_CHECKING:
-    from skbayes.trial.aspect import Evaluation
-    from skbayes.trial.objectives import Objective
-    from skbayes.trial.plan import Plan
 
 
 class _FoldRounds(FoldAspect):
@@ -69,31 +64,26 @@ class EarlyStopping(Aspect):
 
     name = "early_stopping"
 
-    @classmethod
-    def prepare(
-        cls,
-        settings: Mapping[str, Any],
-        spaces: Any,
-        objective: Objective,
-        routed: Any,
-    ) -> tuple[Any, RoundLimits]:
-        """Return the space without the numbers of rounds, and their limits."""
-        if settings["return_train_score"]:
+    def prepare(self, spaces: Any, routed: Any) -> Any:
+        """Return the space without the numbers of rounds."""
+        if self.settings.return_train_score:
             raise ValueError(
                 "return_train_score=True cannot be combined with early_stopping, which "
                 "scores the test rows only. Use return_train_score=False."
             )
-        return take_rounds_out(settings, spaces, objective.guide, routed.estimator.fit)
+        guide, fit_params = self.objective.guide, routed.estimator.fit
+        rest, limits = take_rounds_out(self.settings, spaces, guide, fit_params)
+        self._limits: RoundLimits = limits
+        return rest
 
-    @classmethod
-    def check(cls, plan: Plan, models: Sequence[Any]) -> None:
+    def check(self, job: Job, models: Sequence[Any]) -> None:
         """Check that the rounds of the estimators can be scored."""
-        check_rounds(plan.settings["early_stopping"], models)
+        check_rounds(self.settings.early_stopping, models)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that scores a fit after each round."""
         # The search space may contain large objects.
-        return _FoldRounds(replace(self.plan.notes[self.name], spaces=None))
+        return _FoldRounds(replace(self._limits, spaces=None))
 
     def begin(self, evaluation: Evaluation) -> None:
         """Limit folds by earlier ones, if they run one after the other."""
@@ -104,10 +94,9 @@ class EarlyStopping(Aspect):
         self, evaluation: Evaluation, index: int, earlier: Results
     ) -> tuple[int, int]:
         """Limit the rounds to those of the shortest earlier fold."""
-        limits: RoundLimits = self.plan.notes[self.name]
-        cap = limits.of(self.plan.estimator, evaluation.params)
+        cap = self._limits.of(self.settings.estimator, evaluation.params)
         folds = [*earlier.values()]
-        curves = guiding_curves(folds, self.plan.objective.guide)
+        curves = guiding_curves(folds, self.objective.guide)
         shortest = min(map(len, curves.values()), default=0)
         if not shortest:
             return cap, cap
@@ -118,13 +107,13 @@ class EarlyStopping(Aspect):
 
         A score that is missing at this number becomes the error score.
         """
-        guide = self.plan.objective.guide
+        guide = self.objective.guide
         curves = guiding_curves(trial.folds, guide)
         if not curves:
             return trial
-        missing = self.plan.missing_score
+        missing = self.settings.missing_score
         folds = with_chosen_rounds(trial.folds, guide, missing)
-        name, settings = round_settings(self.plan.estimator, trial.params)
+        name, settings = round_settings(self.settings.estimator, trial.params)
         for place in curves:
             fitted = settings | {name: folds[place].extras["rounds"]}
             folds[place] = folds[place].with_extras(fitted_params=fitted)

@@ -22,6 +22,7 @@ from skbayes.space.notation import (
 from skbayes.trial.fast_metrics import name_of_metric
 from skbayes.trial.fold import configured
 from skbayes.trial.learning_curves import Guide
+from skbayes.trial.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -145,13 +146,13 @@ def round_settings(
 
 
 def take_rounds_out(
-    settings: Mapping[str, Any],
+    settings: Settings,
     spaces: Any,
     guide: Guide,
     fit_params: Mapping[str, Any],
 ) -> tuple[Any, RoundLimits]:
     """Return a search space without the numbers of rounds, and their limits."""
-    rounds, estimator = settings["early_stopping"], settings["estimator"]
+    rounds, estimator = settings.early_stopping, settings.estimator
     model, path = final_model(estimator)
     replacing = [
         option
@@ -181,7 +182,7 @@ def take_rounds_out(
             "search_spaces, "
             "which has no other parameter."
         )
-    scoring = settings["scoring"]
+    scoring = settings.scoring
     regression, classification = (
         name_of_metric(scoring, None, classifies) for classifies in (False, True)
     )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from skbayes.options.ensembles.responses import Response, measured_response
-from skbayes.trial.aspect import Aspect
+from skbayes.trial.aspect import Aspect, Evaluation
 from skbayes.trial.fast_metrics import Target
-from skbayes.trial.fold import FoldAspect, FoldCall
+from skbayes.trial.fold import FoldAspect, FoldCall, Job
 from skbayes.trial.records import FoldResult, Trial, TrialState
-
-if TYPE_CHECKING:
-    from skbayes.trial.aspect import Evaluation
-    from skbayes.trial.plan import Plan
 
 # Maximum number of trials whose predictions are kept, and their size in bytes.
 N_KEPT, MEMORY_LIMIT = 100, 1e9
@@ -70,13 +67,13 @@ class Predictions(Aspect):
 
     name = "predictions"
 
-    def __init__(self, plan: Plan) -> None:
-        # All stages share the predictions.
-        self.kept: KeptPredictions = plan.notes.setdefault(self.name, KeptPredictions())
+    def check(self, job: Job, models: Sequence[Any]) -> None:
+        """Note the kind of the target."""
+        self._target, self.kept = Target.of(models[0], job.y), KeptPredictions()
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that predicts the test set."""
-        return _FoldPredictions(Target.of(self.plan.model, self.plan.y))
+        return _FoldPredictions(self._target)
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Keep the predictions of a trial that can be a member of an ensemble."""

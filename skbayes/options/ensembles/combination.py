@@ -106,7 +106,7 @@ class FoldScorer:
             with config_context(skip_parameter_validation=True):
                 score = self.scorer(stored, X, y, **params)
         except Exception:
-            score = self.plan.missing_score
+            score = self.plan.settings.missing_score
             if not math.isfinite(score):
                 raise
         return float(score[self.metric] if isinstance(score, Mapping) else score)

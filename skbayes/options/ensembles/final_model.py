@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from skbayes import compat
-from skbayes.options.ensembles.aspect import N_KEPT, KeptPredictions
+from skbayes.options.ensembles.aspect import N_KEPT, Predictions
 from skbayes.options.ensembles.combination import (
     EnsembleResult,
     FoldScorer,
@@ -34,9 +34,9 @@ from skbayes.options.ensembles.responses import (
 )
 from skbayes.trial.fast_metrics import name_of_metric
 from skbayes.trial.measure import COSTS
-from skbayes.trial.options import MAX_MEMBERS
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.settings import MAX_MEMBERS
 from skbayes.utils.optional import warn_or_log
 
 # Maximum size of all members, and maximum time for their predictions, as multiples of
@@ -57,7 +57,7 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
 
     Fits on a part of a square matrix cannot predict from all of its columns.
     """
-    options, refit = plan.refit.options, f"refit={plan.settings['refit']!r}"
+    options, refit = plan.refit.options, f"refit={plan.refit.given!r}"
     for model in models:
         check_averaging(model, plan.y, refit)
         if get_tags(model).input_tags.pairwise:
@@ -75,7 +75,7 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
         raise ValueError(
             f"refit: max_members must be an integer from 2 to {MAX_MEMBERS}, got {n!r}."
         )
-    if plan.scores_rounds:
+    if plan.settings.scores_rounds:
         raise ValueError(
             f"{refit} and early_stopping cannot be combined: the fits of the splits "
             "have more rounds than their scores. Use early_stopping=None and search "
@@ -89,7 +89,7 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
                 "on one fitted estimator, and is unknown for an ensemble. Use "
                 "refit=True."
             )
-    counts = np.zeros(plan.n_samples)
+    counts = np.zeros(plan.job.n_samples)
     for train, _ in plan.splits:
         counts[train] += 1
     if counts.min() != counts.max() or counts.min() <= len(plan.splits) / 2:
@@ -139,7 +139,7 @@ class Candidates:
         scorers = compat.public_scorers(plan.scorers)
         if isinstance(scorers, Mapping):
             scorers = plan.scorers if params else scorers[metric]
-        scoring, classifies = plan.settings["scoring"], is_classifier(plan.model)
+        scoring, classifies = plan.settings.scoring, is_classifier(plan.model)
         name = name_of_metric(scoring, metric, classifies)
         return FoldScorer(plan, self.method, scorers, metric, params, name)
 
@@ -236,7 +236,7 @@ def select_ensemble(
     reason = _obstacle_of_best(candidates)
     if reason:
         warn_or_log(
-            f"refit={plan.settings['refit']!r}: {reason}. The best configuration alone "
+            f"refit={plan.refit.given!r}: {reason}. The best configuration alone "
             "is the final model."
         )
         return EnsembleResult({best.number: 1.0}, score, score, reason=reason), []
@@ -282,7 +282,7 @@ def _candidates(
     ]
     # The best trial comes first, also if other trials are equally good.
     first = [best, *(t for t in History(comparable).best_first() if t is not best)]
-    kept: KeptPredictions = plan.notes["predictions"]
+    kept = plan.aspect(Predictions).kept
     usable = [trial for trial in first[:N_KEPT] if trial.number in kept.responses]
     trials = {trial.number: trial for trial in usable}
     if best.number in trials and len(trials) < len(first[:N_KEPT]):
@@ -320,7 +320,7 @@ def unfitted_ensemble(plan: Plan, models: list[Any]) -> Any:
 
 def cv_of(plan: Plan) -> Any:
     """Return a value of `cv` with which a clone of the ensemble can be fitted."""
-    cv = plan.settings["cv"]
+    cv = plan.settings.cv
     if cv is None or isinstance(cv, Integral):
         return cv or len(plan.splits)
     return cv if hasattr(cv, "split") else plan.splits

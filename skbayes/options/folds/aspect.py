@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import cloudpickle
+import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.trial.aspect import Aspect
-from skbayes.trial.fold import FoldAspect, FoldCall
-from skbayes.trial.options import oof_method, returns_all, several_outputs
+from skbayes.trial.aspect import Aspect, Evaluation
+from skbayes.trial.fold import FoldAspect, FoldCall, Job
 from skbayes.trial.records import FoldResult, History, Trial, TrialState
-
-if TYPE_CHECKING:
-    from skbayes.trial.aspect import Evaluation
-    from skbayes.trial.objectives import Objective
-    from skbayes.trial.plan import Plan
+from skbayes.trial.settings import several_outputs
 
 
 class PortableFit:
@@ -55,55 +51,53 @@ class KeptFits(Aspect):
 
     name = "kept_fits"
 
-    def __init__(self, plan: Plan) -> None:
-        # All stages share the fits, by number of the trial.
-        self.kept: dict[int, list] = plan.notes.setdefault(self.name, {})
-        self._best: Trial | None = None
+    # Best trial of the stage.
+    _best: Trial | None = None
 
-    @classmethod
-    def is_on(cls, plan: Plan) -> bool:
-        """Return whether the fits are kept.
-
-        With early stopping, a fit has more rounds than its score. The fits of the best
-        trial are then repeated after the search.
-        """
-        return not plan.scores_rounds
-
-    @classmethod
-    def prepare(
-        cls,
-        settings: Mapping[str, Any],
-        spaces: Any,
-        objective: Objective,
-        routed: Any,
-    ) -> tuple[Any, None]:
+    def prepare(self, spaces: Any, routed: Any) -> Any:
         """Check that there is a best trial."""
-        returned = settings["return_folds"]
-        if settings["refit"] is False:
+        self.kept: dict[int, list] = {}  # by number of the trial
+        if self.settings.refit.plain is False:
             raise ValueError(
-                f"return_folds={returned!r} and refit=False cannot be combined. The "
-                "fits belong to the best trial, which refit chooses."
+                f"return_folds={self.settings.given['return_folds']!r} and refit=False "
+                "cannot be combined. The fits belong to the best trial, which refit "
+                "chooses."
             )
-        return spaces, None
+        return spaces
 
-    @classmethod
-    def check(cls, plan: Plan, models: Sequence[Any]) -> None:
+    def check(self, job: Job, models: Sequence[Any]) -> None:
         """Check that each estimator, which may be the best one, has the method."""
-        method = oof_method(plan.settings["return_folds"])
-        if method is not None and not all(hasattr(m, method) for m in models):
+        method = self.settings.return_folds.method
+        if method is None:
+            return
+        if not all(hasattr(model, method) for model in models):
             raise ValueError(
                 f"return_folds: {method!r} is not 'estimators' or a method of the "
                 "estimator, with each configuration of search_spaces."
             )
         # For several labels of two classes, the output depends on the estimator.
-        if method in ("predict_proba", "predict_log_proba") and plan.y is not None:
-            several = type_of_target(plan.y) == "multiclass-multioutput"
-            if several and is_classifier(plan.model):
+        if method in ("predict_proba", "predict_log_proba") and job.y is not None:
+            several = type_of_target(job.y) == "multiclass-multioutput"
+            if several and is_classifier(models[0]):
                 raise several_outputs(method)
+        tested = np.concatenate([np.asarray(test) for _, test in job.splits])
+        if not np.array_equal(np.sort(tested), np.arange(job.n_samples)):
+            raise ValueError(
+                "return_folds: out-of-fold predictions require a cv whose test sets "
+                "contain every sample exactly once, such as KFold."
+            )
 
-    def fold_aspect(self) -> FoldAspect:
-        """Return the part that returns the estimator of a fit."""
-        return _FoldFits()
+    def fold_aspect(self) -> FoldAspect | None:
+        """Return the part that returns the estimator of a fit.
+
+        With early stopping, a fit has more rounds than its score. The fits of the best
+        trial are then repeated after the search.
+        """
+        return None if self.settings.scores_rounds else _FoldFits()
+
+    def begin_stage(self, role: str) -> None:
+        """Forget the best trial of the stage before."""
+        self._best = None
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Keep the estimators of a trial, if all of its folds were fitted."""
@@ -115,8 +109,8 @@ class KeptFits(Aspect):
 
     def observe(self, trial: Trial) -> dict[str, Any]:
         """Drop the estimators of a trial that is not the best one."""
-        everything = returns_all(self.plan.settings["return_folds"])
-        if callable(self.plan.refit.plain) or everything:
+        refit, requested = self.settings.refit.plain, self.settings.return_folds
+        if callable(refit) or requested.of_all:
             return {}  # a callable may choose any trial
         if self._best is None and trial.state == TrialState.COMPLETE:
             # The best trial of the previous stage is no longer the best one.

@@ -9,15 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from skbayes import compat
+from skbayes.options.folds.aspect import KeptFits
 from skbayes.trial.fold import configured
-from skbayes.trial.options import (
-    oof_method,
-    returns_all,
-    returns_estimators,
-    several_outputs,
-)
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.settings import several_outputs
 from skbayes.trial.subsets import Sample
 
 
@@ -40,22 +36,22 @@ def fits_of_trial(plan: Plan, trial: Trial) -> list[Any]:
 
 def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
     """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
-    asked = plan.settings["return_folds"]
+    requested, aspect = plan.settings.return_folds, plan.aspect(KeptFits)
 
     def results(trial: Trial) -> dict[str, Any]:
-        fits = plan.notes.get("kept_fits", {}).get(trial.number)
+        fits = aspect.kept.get(trial.number)
         if fits is None:
             # The trial was fitted in an earlier run, whose journal contains no
             # estimators, or with more rounds.
             fits = fits_of_trial(plan, trial)
         parts: dict[str, Any] = {}
-        if returns_estimators(asked):
+        if requested.estimators:
             parts["fold_estimators_"] = fits
-        if (method := oof_method(asked)) is not None:
+        if (method := requested.method) is not None:
             parts["oof_predictions_"] = out_of_fold(fits, plan.X, plan.splits, method)
         return parts
 
-    if not returns_all(asked):
+    if not requested.of_all:
         return results(ranked[best])
     rows = [
         results(trial)

@@ -29,7 +29,7 @@ from skbayes.options.journal.json_space import rows_of
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.lists import keeps_more_than_parameters, same
-from skbayes.trial.options import refit_choice
+from skbayes.trial.settings import refit_choice
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 

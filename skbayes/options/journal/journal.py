@@ -12,7 +12,7 @@ import numbers
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skbayes.options.journal.json_space import (
@@ -21,13 +21,11 @@ from skbayes.options.journal.json_space import (
     to_record,
     unpack_split,
 )
-from skbayes.options.journal.store import Store, TextRow, guarded
+from skbayes.options.journal.store import Store, TextRow, guarded, is_held
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
-from skbayes.trial.plan import NullJournal, StageStart
+from skbayes.trial.plan import Header, NullJournal, StageStart
 from skbayes.trial.records import Fidelity, FoldResult, Trial
-
-Splits = list[tuple[Any, Any]]
 
 # Descriptions up to this length are shown in full. Of longer ones, this number of
 # characters is shown before and after the first difference.
@@ -187,10 +185,9 @@ class Content:
 class Journal(NullJournal):
     """File with the trials of a search, open during one `fit`.
 
-    It starts a journal, or continues the journal of the same search. If `seed` or
-    `n_points` is None, the journal's value is used; a new journal draws a seed and uses
-    the default. The splits are read from the journal. A journal that is refused by an
-    error is not changed.
+    It starts a journal, or continues that of the same search, which has the same
+    `header`. A new journal has a default number of trials in flight if none is given.
+    A journal that is refused by an error is not changed.
 
     A proposal is in the file before its evaluation, and a result is in the file before
     the next proposal is made from it.
@@ -199,40 +196,29 @@ class Journal(NullJournal):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        *,
         space: Space,
-        identity: Mapping[str, str],
-        seed: int | None,
-        n_points: int | None,
-        splits: Splits,
-        drawn_seed: int = 0,
+        header: Header,
         default_n_points: int = 1,
-        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        header = SearchRow(
-            seed=int(drawn_seed if seed is None else seed),
-            n_points=int(default_n_points if n_points is None else n_points),
-            splits=[(pack_split(train), pack_split(test)) for train, test in splits],
-            identity=identity,
-            metadata=dict(metadata or {}),
+        first = SearchRow(
+            seed=header.seed,
+            n_points=header.n_points or default_n_points,
+            splits=[(pack_split(a), pack_split(b)) for a, b in header.splits],
+            identity=header.identity,
+            metadata=header.metadata,
         )
         self._space = space
         self._store = Store(path)
         try:
             rows, self._store.rows = self._store.rows, []
             if not rows:
-                rows = [to_text(header)]
+                rows = [to_text(first)]
                 self._store.append(*rows)
             with guarded(self._store.path):
                 content = Content.of(rows)
-                recorded = content.search
-                passed = {"pre_dispatch": n_points, "random_state": seed}
-                _check(self._store.path, recorded, passed, identity)
-                self.splits = [
-                    (unpack_split(train), unpack_split(test))
-                    for train, test in recorded.splits
-                ]
+                first = content.search
+                _check(path, first, header, is_seeded=True)
                 for row in content.proposals:
                     params = from_record(space, row.params, row.row)
                     self.proposals.append(params)
@@ -242,7 +228,7 @@ class Journal(NullJournal):
         except BaseException:
             self._store.close()
             raise
-        self.seed, self.n_points = recorded.seed, recorded.n_points
+        self.n_points = first.n_points
         self.stages = content.stages
 
     def record_stage(self, start: StageStart) -> None:
@@ -284,21 +270,37 @@ class Journal(NullJournal):
         self.close()
 
 
+def recorded(path: str | os.PathLike[str], header: Header, is_seeded: bool) -> Header:
+    """Return the header of a journal; ValueError if it is that of another search.
+
+    A new journal gets `header`. Its seed may differ unless the search `is_seeded`.
+    """
+    # The writer of a journal that another search holds raises an error.
+    rows = [] if is_held(path) else Store.read(path, is_new=True)
+    if not rows:
+        return header
+    with guarded(path):
+        content = Content.of(rows)
+        first = content.search
+        _check(path, first, header, is_seeded)
+        splits: list[Any] = [tuple(map(unpack_split, split)) for split in first.splits]
+    return replace(header, seed=first.seed, splits=splits, stages=content.stages)
+
+
 def _check(
-    path: str,
-    recorded: SearchRow,
-    passed: Mapping[str, int | None],
-    identity: Mapping[str, str],
+    path: str | os.PathLike[str], first: SearchRow, header: Header, is_seeded: bool
 ) -> None:
     """Raise a ValueError that names the differences from the search of a journal."""
-    stored = {"pre_dispatch": recorded.n_points, "random_state": recorded.seed}
+    identity, seed = header.identity, header.seed if is_seeded else None
+    passed = {"pre_dispatch": header.n_points, "random_state": seed}
+    stored = {"pre_dispatch": first.n_points, "random_state": first.seed}
     differences = [
         f"{name}: {stored[name]} in the journal, {number} now"
         for name, number in passed.items()
         if number is not None and number != stored[name]
     ]
-    for part in sorted(recorded.identity.keys() | identity.keys()):
-        old = recorded.identity.get(part, "nothing")
+    for part in sorted(first.identity.keys() | identity.keys()):
+        old = first.identity.get(part, "nothing")
         new = identity.get(part, "nothing")
         if old != new:
             old, new = _excerpts(old, new)
@@ -311,7 +313,7 @@ def _check(
         hint = "In nested cross-validation, leave journal=None. "
     listed = "".join(f"\n- {difference}" for difference in differences)
     raise ValueError(
-        f"journal: {path!r} is the journal of another search and was not "
+        f"journal: {os.fspath(path)!r} is the journal of another search and was not "
         f"changed. Use another file name for this search. {hint}Differences:{listed}"
     )
 

@@ -8,46 +8,53 @@ from typing import Any
 
 from skbayes import compat
 from skbayes.options.journal.identity import describe_search, search_metadata
-from skbayes.options.journal.journal import Journal
+from skbayes.options.journal.journal import Journal, recorded
 from skbayes.search.parameters import SearchParameters
-from skbayes.trial.plan import NullJournal, Plan
+from skbayes.space import Space
+from skbayes.trial.fold import Job
+from skbayes.trial.plan import Header, NullJournal, Plan
 from skbayes.trial.records import TrialState
+from skbayes.trial.settings import Settings
 
 
-def journal_of(
-    search: SearchParameters, plan: Plan, params: Mapping[str, Any], n_points: int
-) -> Journal:
-    """Return the journal of a search, with the default number of trials in flight."""
+def header_of(
+    search: SearchParameters,
+    settings: Settings,
+    space: Space,
+    job: Job,
+    params: Mapping[str, Any],
+    seed: int,
+) -> Header:
+    """Return the header of the journal of a search, which may have earlier runs.
+
+    `params` are the arguments of `fit`. The seed and the splits were drawn.
+    """
     if compat.is_in_cross_validation():
         raise ValueError(
             f"journal={search.journal!r}: the search is fitted "
             "inside cross-validation, once for each outer fold, and a journal "
             "contains one search. Set journal=None."
         )
-    settings, pre_dispatch = plan.settings, plan.settings["pre_dispatch"]
-    # Values for these data depend on parameters that may change.
-    values = search._values().items()
-    unchosen = {n: v for n, v in values if isinstance(v, str) and v == "auto"}
-    return Journal(
-        settings["journal"],
-        space=plan.space,
-        identity=describe_search(
-            type(search),
-            {**settings, **unchosen},
-            search._without_effect,
-            plan.space,
-            plan.X,
-            plan.y,
-            compat.check_fit_params(plan.X, params),
-            plan.splits,
-        ),
-        seed=plan.seed if isinstance(settings["random_state"], Integral) else None,
-        drawn_seed=plan.seed,
-        n_points=None if isinstance(pre_dispatch, str) else int(pre_dispatch),
-        default_n_points=n_points,
-        splits=list(plan.splits),
-        metadata=search_metadata(type(search), settings),
+    # Values for these data are left out, because they depend on these parameters.
+    values = {**settings.given, "estimator": settings.estimator, "cv": settings.cv}
+    kind, ignored = type(search), search._without_effect
+    data, n_points = (job.X, job.y, params, job.splits), search.pre_dispatch
+    header = Header(
+        seed,
+        job.splits,
+        n_points=None if isinstance(n_points, str) else int(n_points),
+        identity=describe_search(kind, values, ignored, space, *data),
+        metadata=search_metadata(kind, values),
     )
+    assert search.journal is not None
+    is_seeded = isinstance(search.random_state, Integral)
+    return recorded(search.journal, header, is_seeded)
+
+
+def journal_of(search: SearchParameters, plan: Plan, n_points: int) -> Journal:
+    """Return the journal of a search, with the default number of trials in flight."""
+    assert search.journal is not None
+    return Journal(search.journal, plan.space, plan.header, n_points)
 
 
 def check_recorded_scores(plan: Plan, journal: NullJournal) -> None:
@@ -66,6 +73,6 @@ def check_recorded_scores(plan: Plan, journal: NullJournal) -> None:
                         raise ValueError("its training scores have other metrics")
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
-                f"journal: {plan.settings['journal']!r} has other metrics in trial "
-                f"{trial.number} than this search: {error}."
+                f"journal: {plan.settings.given['journal']!r} has other metrics in "
+                f"trial {trial.number} than this search: {error}."
             ) from error

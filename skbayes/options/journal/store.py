@@ -69,16 +69,21 @@ class Store:
         self._n_rows, self._synced = len(self.rows), time.monotonic()
 
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> list[TextRow]:
-        """Return the rows of any store, also while another process writes to it."""
+    def read(path: str | os.PathLike[str], is_new: bool = False) -> list[TextRow]:
+        """Return the rows of any store, also while another process writes to it.
+
+        A store that may be new can have no rows, or no file.
+        """
         path = _resolved(path)
+        if is_new and not os.path.exists(path):
+            return []
         if not os.path.exists(path):
             raise FileNotFoundError(f"journal: there is no file {path!r}.")
         with guarded(path), contextlib.closing(connect(path, PATIENCE)) as connection:
             connection.execute("PRAGMA query_only=ON")
             connection.execute("BEGIN")
             rows = _read(connection, path)
-        if not rows:
+        if not rows and not is_new:
             raise _foreign(path)
         return rows
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
-from skbayes.trial.aspect import Aspect
+from skbayes.trial.aspect import Aspect, Evaluation
 from skbayes.trial.fold import Results, has_status
-from skbayes.trial.limits import FitLimits, SearchTimeout
+from skbayes.trial.limits import SearchTimeout
 from skbayes.trial.records import FoldStatus, TrialState
-
-if TYPE_CHECKING:
-    from skbayes.trial.aspect import Evaluation
-    from skbayes.trial.plan import Plan
 
 
 class Limits(Aspect):
@@ -20,15 +15,17 @@ class Limits(Aspect):
 
     name = "limits"
 
-    @classmethod
-    def is_on(cls, plan: Plan) -> bool:
-        """Return whether a trial or the search has a limit."""
-        return plan.limits != FitLimits()
+    # Whether the trials of the stage are only timed.
+    _is_timed = False
+
+    def begin_stage(self, role: str) -> None:
+        """Note whether the trials are only timed."""
+        self._is_timed = role == "time"
 
     def begin(self, evaluation: Evaluation) -> None:
         """Let the time be checked between the folds, unless they are aborted."""
-        backend = evaluation.backend
-        if self.plan.limits.of_trials or backend.n_workers == 1 or not backend.aborts:
+        backend, of_trials = evaluation.backend, self.settings.limits.of_trials
+        if of_trials or backend.n_workers == 1 or not backend.aborts:
             evaluation.limit_groups(backend.n_workers)
 
     def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> None:
@@ -40,18 +37,17 @@ class Limits(Aspect):
         backend = evaluation.backend
         if backend.end is None:
             return
-        is_measured = self.plan.ladder.rungs[0].role == "time"
-        no_refit = is_measured or self.plan.refit.plain is False
+        no_refit = self._is_timed or self.settings.refit.plain is False
         if not (backend.reserved or no_refit):
             fraction = evaluation.fidelity.train_fraction
-            seconds = self.plan.seconds_on_all_rows(earlier.values(), fraction)
+            seconds = evaluation.job.seconds_on_all_rows(earlier.values(), fraction)
             backend.reserved = seconds
         if time.monotonic() > backend.end:
             raise SearchTimeout
 
     def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Abort a trial whose fits took too long, or one of whose fits was aborted."""
-        timeout = self.plan.limits.trial_timeout
+        timeout = self.settings.limits.trial_timeout
         over = timeout is not None and evaluation.seconds(earlier) > timeout
         if over or has_status(earlier.values(), FoldStatus.ABORTED):
             return TrialState.TIMED_OUT

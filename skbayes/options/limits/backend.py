@@ -25,8 +25,7 @@ from sklearn.utils.parallel import Parallel
 from skbayes.options.limits.fit_process import PROGRAM, FitRequest, Settings
 from skbayes.trial.backend import Backend, ProcessBackend
 from skbayes.trial.fold import Fold, raised_result
-from skbayes.trial.limits import AbortReason, FitLimits
-from skbayes.trial.options import memory_text
+from skbayes.trial.limits import AbortReason, FitLimits, memory_text
 from skbayes.trial.records import FoldResult, FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import FitMemory, is_running

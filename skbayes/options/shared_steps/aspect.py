@@ -29,7 +29,7 @@ from skbayes.trial.records import FoldResult
 from skbayes.trial.shared_store import PrefixStore
 
 if TYPE_CHECKING:
-    from skbayes.trial.plan import Plan
+    from skbayes.space import Space
 
 # Minimum seconds of a fit whose output is stored; loading it may take longer otherwise.
 LEAST_SECONDS = 1e-3
@@ -264,13 +264,12 @@ class SharedSteps(Aspect):
     """First steps of pipelines that are fitted once for equal parameters."""
 
     name = "shared_steps"
+    needs_store = True
 
-    @classmethod
-    def is_on(cls, plan: Plan) -> bool:
-        """Return whether there is a store, and no callbacks, which need all fits."""
-        has_store = plan.notes.get(cls.name) is not None
-        return has_store and not plan.is_observed
+    def begin_search(self, space: Space, store: PrefixStore | None) -> None:
+        """Make the part of the workers, if there is a store."""
+        self._part = None if store is None else _FoldSteps(store, space.n_values)
 
-    def fold_aspect(self) -> FoldAspect:
+    def fold_aspect(self) -> FoldAspect | None:
         """Return the part that shares the steps of a fit."""
-        return _FoldSteps(self.plan.notes[self.name], self.plan.space.n_values)
+        return self._part

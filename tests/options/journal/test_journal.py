@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_samples import (
     CLASSIFIERS,
+    IDENTITY,
     exact,
     execute,
     fold,
@@ -29,9 +30,10 @@ from journal_samples import (
 )
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from skbayes.options.journal.journal import ResultRow, to_text
+from skbayes.options.journal.journal import ResultRow, recorded, to_text
 from skbayes.options.journal.json_space import pack_split, unpack_split
 from skbayes.options.journal.store import APPLICATION_ID
+from skbayes.trial.plan import Header, StageStart
 from skbayes.trial.records import FoldResult, FoldStatus, Trial
 
 NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))
@@ -166,19 +168,20 @@ def test_threads_may_record(path):
         assert sorted(journal.results) == list(range(40))
 
 
-def test_a_seed_is_kept(path, tmp_path):
-    with open_journal(path, seed=2**80) as journal:
-        assert journal.seed == 2**80
-    with open_journal(path, seed=None, drawn_seed=3) as journal:
-        assert journal.seed == 2**80
-        assert journal.n_points == 2
-    # A new journal, also in an empty file, uses the drawn seed if no seed is given.
-    (tmp_path / "new").touch()
-    for drawn_seed in (5, 6):
-        with open_journal(
-            tmp_path / "new", seed=None, drawn_seed=drawn_seed
-        ) as journal:
-            assert journal.seed == 5
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_seed_and_splits_that_were_drawn_are_kept(path, is_empty):
+    if is_empty:
+        path.touch()
+    first, second = (list(ShuffleSplit(3).split(np.zeros(30))) for _ in range(2))
+    drawn = Header(2**80, first, (), 2, IDENTITY)
+    assert recorded(path, drawn, is_seeded=False) is drawn
+    with open_journal(path, seed=2**80, splits=first) as journal:
+        journal.record_stage(StageStart(0))
+    later = replace(drawn, seed=3, splits=second, n_points=None)
+    header = recorded(path, later, is_seeded=False)
+    assert header.seed == 2**80
+    np.testing.assert_equal(header.splits, first)
+    assert header.stages == [StageStart(0)]
 
 
 def test_a_journal_can_be_read_with_sqlite_alone(written):
@@ -212,14 +215,6 @@ def test_splits_without_indices_are_refused(path, bad):
     with pytest.raises(TypeError, match="journal: each split"):
         open_journal(path, splits=[(bad, [1])])
     assert not path.exists()
-
-
-def test_the_splits_of_the_journal_are_used(path):
-    X = np.zeros((30, 1))
-    first, second = (list(ShuffleSplit(3).split(X)) for _ in range(2))
-    for splits in (first, second):
-        with open_journal(path, splits=splits) as journal:
-            np.testing.assert_equal(journal.splits, first)
 
 
 def test_all_parts_that_differ_are_named(written):

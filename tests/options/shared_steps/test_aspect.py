@@ -454,10 +454,6 @@ class _EverySecondChanged(Aspect):
     name = "every_second_changed"
     change = ""
 
-    @classmethod
-    def is_on(cls, plan):
-        return True
-
     def fold_aspect(self):
         return _Change()
 
@@ -468,7 +464,7 @@ class _EverySecondChanged(Aspect):
 @pytest.mark.parametrize("change", ["train", "test", "weights"])
 def test_an_aspect_may_change_the_data_of_a_fit(iris, monkeypatch, change):
     added = option_table.Option(
-        f"{__name__}:_EverySecondChanged", feature=lambda plan: True
+        f"{__name__}:_EverySecondChanged", is_on=lambda *known: True
     )
     monkeypatch.setattr(option_table, "OPTIONS", (*option_table.OPTIONS, added))
     monkeypatch.setattr(_EverySecondChanged, "change", change)

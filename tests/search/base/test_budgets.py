@@ -10,7 +10,6 @@ import warnings
 from unittest import mock
 
 import joblib
-import numpy as np
 import pytest
 from every_search import SEARCHES, data, make
 from fake_clock import TimedTree
@@ -30,6 +29,7 @@ from skbayes.loop import executor, scheduler
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
 from skbayes.search import running
 from skbayes.trial import limits
+from skbayes.trial.settings import Settings
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0)}
@@ -135,9 +135,7 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
     monkeypatch.setattr(running, "time", clock)
     limits = types.SimpleNamespace(timeout=30)
     ladder = types.SimpleNamespace(rungs=[None])
-    plan = types.SimpleNamespace(
-        limits=limits, missing_score=np.nan, settings={"stopper": []}, ladder=ladder
-    )
+    plan = types.SimpleNamespace(settings=Settings(limits=limits), ladder=ladder)
     backend = mock.Mock(start_time=start_time)
     search = running.RunningSearch(None, plan, None, None, None, 1, begin=100.0)
     budget = search._begin_budget(backend, 7)

@@ -5,12 +5,12 @@ from functools import partial
 import pytest
 
 from skbayes.results import OneStandardError
-from skbayes.trial.options import (
+from skbayes.trial.limits import FitLimits, memory_text
+from skbayes.trial.settings import (
     RefitChoice,
-    memory_text,
+    parse_limits,
     parse_size,
     parse_time,
-    parse_trial_limits,
     refit_choice,
 )
 
@@ -84,9 +84,9 @@ def test_the_text_of_a_memory_is_read_as_that_memory(size):
 
 def test_trial_limits():
     given = {"time": "5 min", "memory": None}
-    assert parse_trial_limits(given) == {"time": 300}
-    assert parse_trial_limits(None) == parse_trial_limits({"time": None}) == {}
+    assert parse_limits(given, "1 h") == FitLimits(300, timeout=3600)
+    assert parse_limits(None, None) == parse_limits({"time": None}, None) == FitLimits()
     with pytest.raises(ValueError, match="'seconds' is not the name of a limit"):
-        parse_trial_limits({"seconds": 3})
+        parse_limits({"seconds": 3}, None)
     with pytest.raises(ValueError, match=r"trial_limits\['time'\] must be a positive"):
-        parse_trial_limits({"time": [3]})
+        parse_limits({"time": [3]}, None)

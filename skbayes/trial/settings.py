@@ -1,19 +1,26 @@
-"""Parsers of the parameters `refit`, `return_folds` and of limits."""
+"""Settings of a search: the values of its parameters, parsed once."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from skbayes.space.dimensions import is_number
+from skbayes.trial.limits import FitLimits
 from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.optional import is_given
 from skbayes.utils.process_tree import require_psutil
 
 # Maximum number of members of an ensemble.
 MAX_MEMBERS = 10
+
+# With pruning=True, the chance to become the best below which a trial is pruned.
+PRUNING_RISK = 0.2
 
 _UNITS = {
     "B": 1,
@@ -36,24 +43,24 @@ _SECONDS = {
 }
 
 
-def parse_trial_limits(limits: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the limits of a trial, in seconds and bytes.
+def parse_limits(trial_limits: Mapping[str, Any] | None, timeout: Any) -> FitLimits:
+    """Return the limits of the fits in seconds and bytes.
 
     An ImportError is raised if psutil, which measures the memory, is not installed.
     """
-    parsed: dict[str, Any] = {}
-    for name, value in (limits or {}).items():
+    seconds, size = None, None
+    for name, value in (trial_limits or {}).items():
         if name not in ("time", "memory"):
             raise ValueError(
                 f"trial_limits: {name!r} is not the name of a limit; write "
                 "trial_limits={'time': '5 min', 'memory': '2 GB'}, or one of them."
             )
         if value is not None and name == "time":
-            parsed[name] = parse_time("trial_limits['time']", value)
+            seconds = parse_time("trial_limits['time']", value)
         elif value is not None:
             require_psutil()
-            parsed[name] = parse_size("trial_limits['memory']", value)
-    return parsed
+            size = parse_size("trial_limits['memory']", value)
+    return FitLimits(seconds, size, parse_time("timeout", timeout))
 
 
 def parse_time(name: str, value: Any) -> float | None:
@@ -92,12 +99,6 @@ def _total(text: Any, units: Mapping[str, float]) -> float:
     return math.fsum(float(n) * units.get(unit.lower(), math.nan) for n, unit in parts)
 
 
-def memory_text(size: float) -> str:
-    """Format a size for messages."""
-    unit, factor = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
-    return f"{float(f'{size / factor:.3g}'):g} {unit}"
-
-
 # Rules by name, with the names of their options.
 RULES: dict[str, frozenset[str]] = {
     "corrected": frozenset(),
@@ -111,13 +112,16 @@ class RefitChoice:
 
     `plain` is a value that GridSearchCV accepts, or weights of objectives. With a
     `rule`, it is the metric of the rule, or True for a single metric. `metric` is the
-    metric that `refit` names, if any.
+    metric that `refit` names, if any, and `given` the value itself. `scored_by` is a
+    value for scikit-learn's methods, usually `plain`.
     """
 
     plain: Any = True
     rule: str | None = None
     metric: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    given: Any = field(default=True, compare=False)
+    scored_by: Any = field(default=True, compare=False)
 
 
 def refit_choice(refit: Any, scoring: Any = None) -> RefitChoice:
@@ -140,36 +144,105 @@ def refit_choice(refit: Any, scoring: Any = None) -> RefitChoice:
                     f"{did_you_mean(name, which)} Its options are {which}."
                 )
         plain = metric or (names[0] if names else True)
-        return RefitChoice(plain, rule, metric, options)
+        return RefitChoice(plain, rule, metric, options, refit, plain)
     metric = rule if isinstance(rule, str) else getattr(rule, "metric", None)
-    return RefitChoice(rule, None, metric if isinstance(metric, str) else None)
+    metric = metric if isinstance(metric, str) else None
+    return RefitChoice(rule, None, metric, given=refit, scored_by=rule)
 
 
-def returns_estimators(return_folds: Any) -> bool:
-    """Return whether the estimators of the folds are requested."""
-    return "estimators" in _requests(return_folds)
+@dataclass(frozen=True)
+class FoldRequest:
+    """Results of the folds that `return_folds` requests: of the best trial, or of all.
+
+    These are `estimators`, and predictions by a `method`.
+    """
+
+    estimators: bool = False
+    of_all: bool = False
+    method: str | None = None
 
 
-def returns_all(return_folds: Any) -> bool:
-    """Return whether the results of all trials are requested."""
-    return "all" in _requests(return_folds)
-
-
-def oof_method(return_folds: Any) -> str | None:
-    """Return the method for out-of-fold predictions, if one is requested."""
-    requests = _requests(return_folds)
-    methods = [name for name in requests if name not in ("estimators", "all")]
-    if requests == ["all"]:
+def parse_return_folds(given: Any) -> FoldRequest:
+    """Return the meaning of a value of `return_folds`."""
+    if given is True:
         raise ValueError(
-            f"return_folds={return_folds!r} does not say what to return; write "
+            "return_folds=True does not say what to return; write "
+            "return_folds='estimators', or a method such as 'predict_proba'."
+        )
+    names = [given] if isinstance(given, str) else list(given or [])
+    for name in names:
+        if not isinstance(name, str) or re.match("(partial_)?fit|get_|set_", name):
+            raise ValueError(
+                "return_folds must contain 'estimators', 'all' or a method such as "
+                f"'predict_proba', got {name!r}."
+            )
+    methods = [name for name in names if name not in ("estimators", "all")]
+    if names == ["all"]:
+        raise ValueError(
+            f"return_folds={given!r} does not say what to return; write "
             "return_folds=['all', 'estimators'], or a method such as 'predict_proba'."
         )
     if len(methods) > 1:
         raise ValueError(
-            f"return_folds={return_folds!r} names {len(methods)} methods; one is "
+            f"return_folds={given!r} names {len(methods)} methods; one is "
             "possible, such as return_folds=['estimators', 'predict_proba']."
         )
-    return methods[0] if methods else None
+    method = methods[0] if methods else None
+    return FoldRequest("estimators" in names, "all" in names, method)
+
+
+# Rule for configurations: which of them are allowed.
+Rule = Callable[[dict[str, Any]], bool]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of a search, parsed once, with their values for the data of a fit.
+
+    `given` are the parameters by name, as they were passed. `sizes` are those of the
+    training subsets. `initial_points` are None by default, and `n_initial` if it is not
+    set. The `constraints` are a `rule` for configurations and `bounds` on outcomes.
+    """
+
+    given: Mapping[str, Any] = field(default_factory=dict)
+    estimator: Any = None
+    search_spaces: Any = "auto"
+    cv: Any = None
+    scoring: Any = None
+    refit: RefitChoice = RefitChoice()
+    n_iter: Any = None
+    sizes: Any = 1.0
+    initial_points: list[dict[str, Any]] | None = None
+    n_initial: int | None = None
+    limits: FitLimits = FitLimits()
+    stoppers: Sequence[Callable[..., Any]] = ()
+    rule: Rule | None = None
+    bounds: Mapping[str, Any] = field(default_factory=dict)
+    early_stopping: Any = None
+    pruning: bool | float = False
+    return_folds: FoldRequest = FoldRequest()
+    verbose: Any = 0
+    error_score: Any = np.nan
+    return_train_score: bool = False
+    warm_start_from: Any = None
+
+    @property
+    def scores_rounds(self) -> bool:
+        """Whether rounds are scored during a fit, which may have more of them."""
+        return is_given(self.early_stopping)
+
+    @property
+    def pruning_risk(self) -> float | None:
+        """Chance to become the best below which a trial is pruned; None: no pruning."""
+        if isinstance(self.pruning, bool | np.bool_):
+            return PRUNING_RISK if self.pruning else None
+        return float(self.pruning)
+
+    @property
+    def missing_score(self) -> float:
+        """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
+        is_text = isinstance(self.error_score, str)
+        return math.nan if is_text else float(self.error_score)
 
 
 def several_outputs(method: str) -> ValueError:
@@ -178,19 +251,3 @@ def several_outputs(method: str) -> ValueError:
         f"return_folds={method!r} is not possible with several outputs; the estimator "
         "returns a list."
     )
-
-
-def _requests(return_folds: Any) -> list[str]:
-    if return_folds is True:
-        raise ValueError(
-            "return_folds=True does not say what to return; write "
-            "return_folds='estimators', or a method such as 'predict_proba'."
-        )
-    asked = [return_folds] if isinstance(return_folds, str) else return_folds or []
-    for name in asked:
-        if not isinstance(name, str) or re.match("(partial_)?fit|get_|set_", name):
-            raise ValueError(
-                "return_folds must contain 'estimators', 'all' or a method such as "
-                f"'predict_proba', got {name!r}."
-            )
-    return list(asked)
