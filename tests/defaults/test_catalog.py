@@ -278,41 +278,40 @@ def test_a_projection_is_bounded_by_the_columns_that_are_left():
     assert _space(steps, facts)["fastica__n_components"][:2] == (2, 5)
 
 
-def _bounds_of_C(name, facts, kernel):
-    space = _space(SKLEARN[name](), facts)
-    opened = dict(pairs_of(space["kernel"]))[kernel]
-    return opened.get("C") or space["C"]
+def _kernels(svm, facts):
+    """Return the spaces of the kernels of a support vector machine, with its C."""
+    space = _space(svm, facts)
+    rest = {name: one for name, one in space.items() if name != "kernel"}
+    return {kernel: rest | opened for kernel, opened in pairs_of(space["kernel"])}
 
 
 @pytest.mark.parametrize("name", ["SVC", "SVR", "NuSVR"])
 def test_the_margin_of_a_linear_kernel_follows_the_variance(name):
-    known = {scale: DataFacts.of(scale * X, y, 0.8) for scale in (1.0, 100.0, 1000.0)}
-    highs = {s: _bounds_of_C(name, facts, "linear")[1] for s, facts in known.items()}
-    assert highs[100.0] == pytest.approx(100.0 * highs[1000.0])
-    assert highs[100.0] < 1e-3 * highs[1.0]
+    svm = SKLEARN[name]()
+    known = [_kernels(svm, DataFacts.of(s * X, y, 0.8)) for s in (1.0, 100.0, 1000.0)]
+    one, hundred, thousand = (kernels["linear"]["C"][1] for kernels in known)
+    assert hundred == pytest.approx(100.0 * thousand) and hundred < 1e-3 * one
     # The radial basis function is bounded.
-    rbf = {s: _bounds_of_C(name, facts, "rbf") for s, facts in known.items()}
-    assert len(set(rbf.values())) == 1
+    assert len({kernels["rbf"]["C"] for kernels in known}) == 1
+    # An unused kernel does not get the own margin.
+    facts = DataFacts.of(1000.0 * X, y)
+    assert _kernels(svm.set_params(C=500.0), facts)["linear"]["C"][1] < 1.0
+    assert _kernels(svm.set_params(kernel="linear"), facts)["linear"]["C"][1] == 500.0
+    if name != "SVC":
+        for n_rows in (100, 1000):
+            facts = DataFacts(n_rows=n_rows, n_features=60)
+            kernels = _kernels(SKLEARN[name](), facts)
+            assert 10.0 * kernels["linear"]["C"][1] < kernels["rbf"]["C"][1]
 
 
 @pytest.mark.parametrize("name", ["SVC", "NuSVC"])
-@pytest.mark.parametrize("n_features, few", [(3, True), (60, False)])
-def test_polynomials_of_few_columns_have_small_widths_and_margins(
-    name, n_features, few
-):
-    facts = DataFacts(n_rows=150, n_features=n_features, n_classes=2)
-    polynomial = dict(pairs_of(_space(SKLEARN[name](), facts)["kernel"]))["poly"]
-    assert (polynomial["gamma"].values[-1] == "scale") == few
-    if name == "SVC" and few:
-        assert polynomial["C"][1] < _bounds_of_C(name, facts, "rbf")[1]
-
-
-@pytest.mark.parametrize("name", ["SVR", "NuSVR"])
-@pytest.mark.parametrize("n_rows", [100, 1000])
-def test_regressions_have_small_margins_of_linear_kernels(name, n_rows):
-    facts = DataFacts(n_rows=n_rows, n_features=60)
-    linear, rbf = (_bounds_of_C(name, facts, one) for one in ("linear", "rbf"))
-    assert 10.0 * linear[1] < rbf[1]
+def test_polynomials_of_few_columns_have_small_widths_and_margins(name):
+    for n_features, few in ((3, True), (60, False)):
+        facts = DataFacts(n_rows=150, n_features=n_features, n_classes=2)
+        kernels = _kernels(SKLEARN[name](), facts)
+        assert (kernels["poly"]["gamma"].values[-1] == "scale") == few
+        if name == "SVC" and few:
+            assert kernels["poly"]["C"][1] < kernels["rbf"]["C"][1]
 
 
 def test_a_search_of_noise_in_few_columns_does_not_stall():
@@ -336,16 +335,8 @@ def test_kernel_widths_follow_the_variance_until_a_scaler():
     scaled = _space(make_pipeline(scaler, svc), raw)
     del scaled["standardscaler"]
     assert repr(scaled).replace("svc__", "") == plain
-    widths = dict(pairs_of(_space(svc, raw)["kernel"]))["rbf"]["gamma"].values
+    widths = _kernels(svc, raw)["rbf"]["gamma"].values
     assert max(one for one in widths if one != "scale") <= 10.0 / raw.x_variance
-
-
-def test_an_unused_kernel_does_not_get_the_own_margin():
-    facts = DataFacts.of(1000.0 * X, y)
-    kernels = dict(pairs_of(_space(SKLEARN["SVC"](C=500.0), facts)["kernel"]))
-    assert kernels["linear"]["C"][1] < 1.0
-    linear = SKLEARN["SVC"](C=500.0, kernel="linear")
-    assert dict(pairs_of(_space(linear, facts)["kernel"]))["linear"]["C"][1] == 500.0
 
 
 def test_wide_data_have_no_solver_that_visits_rows_one_by_one():

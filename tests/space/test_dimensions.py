@@ -57,7 +57,11 @@ OPTIONS = st.one_of(st.none(), st.booleans(), st.text(max_size=3), st.tuples(NUM
 CATEGORICALS = st.lists(OPTIONS, min_size=1, max_size=9, unique_by=repr).map(
     Categorical
 )
-ANY = st.one_of(reals(), integers(), ordinals(), CATEGORICALS)
+DISTRIBUTIONS = st.sampled_from(
+    [stats.norm(5, 2), stats.loguniform(1e-5, 1e5), stats.beta(0.5, 0.5)]
+    + [stats.poisson(4), stats.binom(30, 0.1), stats.skellam(3, 4)]
+).map(Distribution)
+ANY = st.one_of(reals(), integers(), ordinals(), CATEGORICALS, DISTRIBUTIONS)
 
 
 @settings(max_examples=80)

@@ -29,26 +29,26 @@ SMALL = Candidates(
 )
 
 
+ENDLESS = Candidates(Space.from_notation({"a": (0.0, 1.0), "b": [1, 2]}))
+
+
 @pytest.mark.parametrize(
-    ("name", "kernel"),
-    [("gp-matern52", "matern52"), ("gp-rbf", "rbf"), ("gp-matern32", "matern32")],
+    ("name", "candidates", "kind", "kernel"),
+    [
+        ("gp-matern52", SMALL, GaussianProcess, "matern52"),
+        ("gp-rbf", SMALL, GaussianProcess, "rbf"),
+        ("gp-matern32", SMALL, GaussianProcess, "matern32"),
+        # The default is additive on grids only.
+        ("gp", ENDLESS, WarpedGaussianProcess, "matern52"),
+        ("gp-warped", SMALL, WarpedGaussianProcess, "matern52"),
+        ("gp", SMALL, AdditiveGaussianProcess, "matern32"),
+        ("gp-additive", ENDLESS, AdditiveGaussianProcess, "matern32"),
+    ],
 )
-def test_gaussian_processes_by_their_kernels(name, kernel):
-    model = make_surrogate(name, SMALL, seed=7)
-    assert type(model) is GaussianProcess
+def test_gaussian_processes_by_their_names(name, candidates, kind, kernel):
+    model = make_surrogate(name, candidates, seed=7)
+    assert type(model) is kind
     assert (model.kernel, model.random_state) == (kernel, 7)
-
-
-def test_the_default_is_additive_on_grids_only():
-    endless = Candidates(Space.from_notation({"a": (0.0, 1.0), "b": [1, 2]}))
-    for name, candidates in (("gp", endless), ("gp-warped", SMALL)):
-        model = make_surrogate(name, candidates, seed=7)
-        assert type(model) is WarpedGaussianProcess
-        assert (model.kernel, model.random_state) == ("matern52", 7)
-    for name, candidates in (("gp", SMALL), ("gp-additive", endless)):
-        model = make_surrogate(name, candidates, seed=7)
-        assert type(model) is AdditiveGaussianProcess
-        assert (model.kernel, model.random_state) == ("matern32", 7)
 
 
 def test_an_instance_is_copied_and_receives_the_space():

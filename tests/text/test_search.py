@@ -128,7 +128,7 @@ def test_dev_texts():
 
 
 def test_folds_of_few_texts_are_drawn_twice():
-    search = _fitted(cv=None, refit=False)
+    search = _fitted(cv=None, refit=False, n_iter=1)
     assert search.n_splits_ == 10
     once = clone(search).set_params(return_folds="predict", pruning=False, refit=True)
     once.fit(TEXTS, LABELS)
@@ -153,7 +153,8 @@ def test_many_texts_are_sampled_first(monkeypatch):
 def test_several_labels_for_each_text():
     labels = np.column_stack([LABELS, 1 - LABELS, np.arange(len(LABELS)) % 2])
     model = OneVsRestClassifier(LogisticRegression())
-    search = _search(model, {"estimator__C": [1.0, 10.0]}, cv=None).fit(TEXTS, labels)
+    search = _search(model, {"estimator__C": [1.0, 10.0]}, cv=None, n_iter=1)
+    search.fit(TEXTS, labels)
     assert search.n_splits_ == 10
     assert search.predict(NEW[0]).shape == (len(NEW[0]), 3)
 
