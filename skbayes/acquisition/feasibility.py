@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
-from skbayes.acquisition.base import Proposer, SamplingProposer, in_blocks
 from skbayes.acquisition.improvement import ProbabilityOfImprovement, slope_of_average
 from skbayes.acquisition.observations import Observations, fit_surrogate
+from skbayes.acquisition.proposers import Proposer, SamplingProposer, in_blocks
 from skbayes.acquisition.terms import LogTerm
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import capability_of, predict
+from skbayes.surrogates.surrogate import capability_of, predict
 
 # Slacks are clipped at this multiple of their median distance from 0. Beyond it, only
 # the sign is relevant.

@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skbayes.acquisition.base import Proposer
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.observations import Observations
+from skbayes.acquisition.proposers import Proposer
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import best_and_random
+from skbayes.surrogates.surrogate import best_and_random
 from skbayes.utils.ranking import best_first, crowded_order_keys, total_violation
 
 # Number of the best configurations near which more candidates are drawn.

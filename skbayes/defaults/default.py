@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from skbayes.defaults import learners, transformers, trees  # noqa: F401
+from skbayes.defaults import learners, transformers, tree_models  # noqa: F401
 from skbayes.defaults.catalog import DataFacts, Notation
 from skbayes.defaults.conflicts import names_in
 from skbayes.defaults.names import names_of

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import base
-from skbayes.inspection.base import _Display, get_axes, select_trials
+from skbayes.inspection import drawing
+from skbayes.inspection.drawing import _Display, get_axes, select_trials
 from skbayes.inspection.scales import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import AnySource, SearchRecord
@@ -158,7 +158,7 @@ class ConvergenceDisplay(_Display):
 
         ax, record = get_axes(ax), self.record
         before = sum(line.get_gid() == LINE for line in ax.lines)
-        series = base.tones(ax).series(before)
+        series = drawing.tones(ax).series(before)
         name = plain(record.name if name is None else name)
         # matplotlib hides names with a leading underscore.
         line: dict[str, Any] = {
@@ -172,25 +172,25 @@ class ConvergenceDisplay(_Display):
         self.own_line_ = None
         row = record.own_index
         if row is not None and math.isfinite(score := record.shown[row]):
-            line = {"color": base.tones(ax).gray, "linestyle": (0, (4, 3))}
-            line |= {"gid": base.OWN}
+            line = {"color": drawing.tones(ax).gray, "linestyle": (0, (4, 3))}
+            line |= {"gid": drawing.OWN}
             line |= {"label": f"estimator's own values: {score:.4g}", "linewidth": 1.2}
             self.own_line_ = ax.axhline(score, **line)
         color = self.line_.get_color()
         points = {"s": 16, "color": color, "marker": series.marker, "linewidths": 0.8}
-        points |= {"gid": base.TRIALS, "alpha": 0.55, **(point_kw or {})}
+        points |= {"gid": drawing.TRIALS, "alpha": 0.55, **(point_kw or {})}
         shown, comparable = record.shown, record.eligible
         self.points_ = ax.scatter(self.x[comparable], shown[comparable], **points)
         others = ~comparable & np.isfinite(shown)
-        hollow = {**points, "gid": base.OTHERS, "facecolors": "none"}
+        hollow = {**points, "gid": drawing.OTHERS, "facecolors": "none"}
         hollow |= {"edgecolors": hollow.pop("color")}
         hollow["label"] = "_" + ", ".join(_kinds(record, others))
         self.other_points_ = ax.scatter(self.x[others], shown[others], **hollow)
         if before == 0 and not {"c", "color", "marker"} & {*(point_kw or {})}:
             self._group_points(ax, points, others)
         failed = self.x[record.state == "failed"]
-        self.failed_points_ = base.mark_failures(ax, failed, record.sign, color)
-        base.set_robust_ylim(ax, record.sign)
+        self.failed_points_ = drawing.mark_failures(ax, failed, record.sign, color)
+        drawing.set_robust_ylim(ax, record.sign)
         self._describe(ax)
         return self._drawn_on(ax)
 
@@ -214,7 +214,7 @@ class ConvergenceDisplay(_Display):
             return
         entries = {}
         for place, name in enumerate(distinct):
-            series = base.tones(ax).series(place + 1)  # the line has the first one
+            series = drawing.tones(ax).series(place + 1)  # the line has the first one
             mark = {"color": series.color, "marker": series.marker, "gid": GROUP}
             entries[name] = ax.scatter([], [], label=name, **{**points, **mark})
         for drawn, labels in ((self.points_, names), (self.other_points_, other_names)):
@@ -230,30 +230,30 @@ class ConvergenceDisplay(_Display):
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
-        base.style_axes(ax, xlabel=UNITS[self.by], ylabel=plain(self.record.label))
+        drawing.style_axes(ax, xlabel=UNITS[self.by], ylabel=plain(self.record.label))
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        lines = [line for line in ax.lines if line.get_gid() in (LINE, base.OWN)]
+        lines = [line for line in ax.lines if line.get_gid() in (LINE, drawing.OWN)]
         # Searches of the same estimator have the same own values.
         named = {line.get_label(): line for line in lines}
         handles = [line for label, line in named.items() if label[:1] != "_"]
         groups = [entry for entry in ax.collections if entry.get_gid() == GROUP]
         handles += groups
         drawn = {c.get_gid() for c in ax.collections if len(c.get_offsets())}
-        other = [c.get_label() for c in ax.collections if c.get_gid() == base.OTHERS]
+        other = [c.get_label() for c in ax.collections if c.get_gid() == drawing.OTHERS]
         kinds = dict.fromkeys(k for s in other for k in s[1:].split(", ") if k)
         for gid, label, marker, fill in (
-            (base.TRIALS, "trial", "o", "full"),
-            (base.OTHERS, ", ".join(kinds), "o", "none"),
-            (base.FAILURES, "failed", "x", "full"),
+            (drawing.TRIALS, "trial", "o", "full"),
+            (drawing.OTHERS, ", ".join(kinds), "o", "none"),
+            (drawing.FAILURES, "failed", "x", "full"),
         ):
-            if gid in drawn and not (gid == base.TRIALS and groups):
+            if gid in drawn and not (gid == drawing.TRIALS and groups):
                 mark: dict[str, Any] = {
                     "marker": marker,
                     "fillstyle": fill,
                     "linestyle": "none",
                 }
-                mark |= {"markersize": 4.5, "color": base.tones(ax).gray}
+                mark |= {"markersize": 4.5, "color": drawing.tones(ax).gray}
                 handles.append(Line2D([], [], label=label, **mark))
         # Many entries would cover the points.
         below = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2), "ncols": 2}

@@ -30,13 +30,13 @@ from skbayes.space import (
 )
 from skbayes.space.candidates import Candidates, sobol
 from skbayes.space.dimensions import FloatArray, is_number
-from skbayes.surrogates.base import posterior_of_mean
 from skbayes.surrogates.registry import (
     capability,
     check_surrogate,
     make_surrogate,
     names_with,
 )
+from skbayes.surrogates.surrogate import posterior_of_mean
 from skbayes.utils.blas import one_blas_thread
 
 # Maximum number of values of a single hyper-parameter, and of each hyper-parameter of a

@@ -28,9 +28,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from skbayes.inspection import base
-from skbayes.inspection.base import _Display, get_axes
+from skbayes.inspection import drawing
 from skbayes.inspection.dependence import column_labels, space_of_values
+from skbayes.inspection.drawing import _Display, get_axes
 from skbayes.inspection.scales import name_label
 from skbayes.results.read import read_record
 from skbayes.results.record import AnySource
@@ -411,8 +411,8 @@ class ImportanceDisplay(_Display):
         parts = [shares.single[name] for name in names] + [*shares.pairs.values()]
         ax = get_axes(ax, figsize=(6.0, 1.1 + 0.28 * max(n, 3)))
         if not n:
-            base.annotate_empty(ax, "fewer than two trials have a score")
-        y, shades = np.arange(n), base.tones(ax)
+            drawing.annotate_empty(ax, "fewer than two trials have a score")
+        y, shades = np.arange(n), drawing.tones(ax)
         color = shades.series(0).color
         self.bars_ = ax.barh(y[:n_single], parts[:n_single], color=color)
         self.pair_bars_ = None
@@ -427,5 +427,5 @@ class ImportanceDisplay(_Display):
         ax.invert_yaxis()
         ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         xlabel = "share of the variance of the score"
-        base.style_axes(ax, "x", xlim=(0.0, None), xlabel=xlabel)
+        drawing.style_axes(ax, "x", xlim=(0.0, None), xlabel=xlabel)
         return self._drawn_on(ax)

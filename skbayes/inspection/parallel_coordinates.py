@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import base
-from skbayes.inspection.base import _Display, get_axes, select_trials
+from skbayes.inspection import drawing
+from skbayes.inspection.drawing import _Display, get_axes, select_trials
 from skbayes.inspection.scales import (
     MAX_LISTED,
     ParameterScale,
@@ -176,11 +176,11 @@ class ParallelCoordinatesDisplay(_Display):
         if np.isfinite(self.record.score).any():
             self._draw_score_axis(ax, last)
         else:
-            base.annotate_empty(ax)
+            drawing.annotate_empty(ax)
         for at in np.flatnonzero(is_missing).tolist():
             label = "failed" if at == last else "not used"
             text = {"ha": "center", "va": "top", "fontsize": "x-small"}
-            gray = base.tones(ax).gray
+            gray = drawing.tones(ax).gray
             ax.text(at, NOT_USED - 0.03, label, color=gray, **text)
         self._name_axes(ax)
         return self._drawn_on(ax)
@@ -206,7 +206,7 @@ class ParallelCoordinatesDisplay(_Display):
         return (share - 0.5) * min(SPREAD * scale.gap / (scale.high + 1.0), MAX_SPREAD)
 
     def _ends(self) -> tuple[float, float]:
-        return base.robust_limits(self.record.shown, self.record.sign) or (0.0, 1.0)
+        return drawing.robust_limits(self.record.shown, self.record.sign) or (0.0, 1.0)
 
     # -- drawing ------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class ParallelCoordinatesDisplay(_Display):
     ) -> None:
         from matplotlib.collections import LineCollection
 
-        score, best, shades = self.record.score, self.record.best, base.tones(ax)
+        score, best, shades = self.record.score, self.record.best, drawing.tones(ax)
         # The best are drawn last, on top of the others; NaN is sorted to the end.
         order = np.argsort(score, kind="stable")
         order, failed = np.split(order, [np.isfinite(score).sum()])
@@ -225,7 +225,7 @@ class ParallelCoordinatesDisplay(_Display):
         kwargs: dict[str, Any] = {
             "linewidths": 1.6,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": base.score_colors(shades.dark, self.record.sign),
+            "cmap": drawing.score_colors(shades.dark, self.record.sign),
             "array": self.record.shown[order],
             **line_kw,
         }
@@ -252,7 +252,7 @@ class ParallelCoordinatesDisplay(_Display):
             [at, at + 0.07],
             np.linspace(0.0, 1.0, 65),
             np.linspace(low, high, 64)[:, None],
-            cmap=base.score_colors(base.tones(ax).dark, self.record.sign),
+            cmap=drawing.score_colors(drawing.tones(ax).dark, self.record.sign),
             zorder=2,
         )
         v: Any = MaxNLocator(5).tick_values(low, high)
@@ -270,7 +270,7 @@ class ParallelCoordinatesDisplay(_Display):
             for place, label in labels.items()
             if 0.0 <= place <= 1.0 and all(abs(place - end) > 0.06 for end in beyond)
         }
-        kwargs = {**_LABEL, "ha": "left", "color": base.tones(ax).foreground}
+        kwargs = {**_LABEL, "ha": "left", "color": drawing.tones(ax).foreground}
         for place, label in {**beyond, **labels}.items():
             ax.text(at + 0.1, place, label, **kwargs)
 
@@ -297,7 +297,7 @@ def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
 def _draw_axis(ax: Any, at: int, scale: ParameterScale) -> None:
     from matplotlib.patheffects import withStroke
 
-    shades = base.tones(ax)
+    shades = drawing.tones(ax)
     halo = [withStroke(linewidth=2.5, foreground=shades.background, alpha=0.9)]
     text = {**_LABEL, "color": shades.foreground, "path_effects": halo}
     line = {"color": shades.gray, "linewidth": 1.0, "zorder": 2}

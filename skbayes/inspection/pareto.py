@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import base
-from skbayes.inspection.base import _Display, get_many_axes
+from skbayes.inspection import drawing
+from skbayes.inspection.drawing import _Display, get_many_axes
 from skbayes.inspection.scales import plain
 from skbayes.pareto.hypervolume import (
     are_costs,
@@ -187,7 +187,7 @@ class ParetoDisplay(_Display):
     ) -> None:
         x, y = self.values[:, pair].T
         off = np.setdiff1d(np.arange(len(x)), self.front)
-        points = {"color": base.tones(ax).gray, "alpha": 0.55, "markersize": 4}
+        points = {"color": drawing.tones(ax).gray, "alpha": 0.55, "markersize": 4}
         self.points_ += ax.plot(x[off], y[off], "o", label="dominated", **points)
         self.fronts_.append([])
         for size, shade in fronts.items():
@@ -204,33 +204,33 @@ class ParetoDisplay(_Display):
             self.fronts_[-1] += ax.plot(x[at], y[at], label=label, **line)
         if self.chosen is not None:
             label = f"trial {self.record.number[self.chosen]}, chosen"
-            ax.plot(x[self.chosen], y[self.chosen], **base.star(ax, 14, label=label))
+            ax.plot(x[self.chosen], y[self.chosen], **drawing.star(ax, 14, label=label))
         finished = self._Y[np.all(np.isfinite(self._Y), axis=1)]
         costs = are_costs(finished) if len(finished) else np.zeros(self._Y.shape[1])
         for axis, j, values in zip((ax.xaxis, ax.yaxis), pair, (x, y), strict=True):
             name, goal = list(self.objectives.items())[j]
             better = "higher" if goal == "max" else "lower"
             axis.set_label_text(f"{plain(name.replace('_', ' '))} ({better} is better)")
-            if costs[j] and base.has_log_span(values[np.isfinite(values)]):
+            if costs[j] and drawing.has_log_span(values[np.isfinite(values)]):
                 axis._set_axes_scale("log")
-        base.style_axes(ax, "both")
+        drawing.style_axes(ax, "both")
 
     def _draw_volume(self, ax: Any, fronts: Mapping[int, Any]) -> None:
-        line = {"drawstyle": "steps-post", "color": base.tones(ax).series(0).color}
+        line = {"drawstyle": "steps-post", "color": drawing.tones(ax).series(0).color}
         (self.line_,) = ax.plot(self.record.number, self.hypervolume, **line)
         for size, shade in fronts.items():
             if size:
                 at = (self.record.number[size - 1], self.hypervolume[size - 1])
                 ax.plot(*at, "o", color=shade)
         ylabel = "hypervolume (share of the box)"
-        base.style_axes(ax, xlabel="trial", ylabel=ylabel, ylim=(0.0, 1.02))
+        drawing.style_axes(ax, xlabel="trial", ylabel=ylabel, ylim=(0.0, 1.02))
 
 
 def _shades(ax: Any, n: int) -> list[Any]:
     """Return tones of blue with increasing contrast to the background."""
     from matplotlib.colors import to_rgb
 
-    shades = base.tones(ax)
+    shades = drawing.tones(ax)
     last = to_rgb(shades.series(0).color)
     shares = np.linspace(0.5 if shades.dark else 0.35, 1.0, n) if n > 1 else [1.0]
-    return [base.mixed(shades.background, last, share) for share in shares]
+    return [drawing.mixed(shades.background, last, share) for share in shares]

@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import base
-from skbayes.inspection.base import _Display, get_axes, get_many_axes
+from skbayes.inspection import drawing
 from skbayes.inspection.dependence import (
     Dependence,
     NoScores,
@@ -17,6 +16,7 @@ from skbayes.inspection.dependence import (
     dependences,
     score_model,
 )
+from skbayes.inspection.drawing import _Display, get_axes, get_many_axes
 from skbayes.inspection.scales import (
     name_label,
     option_ticks,
@@ -208,14 +208,14 @@ class PartialDependenceDisplay(_Display):
         self.contours_: list[Any] = [None] * n
         if not n:
             ax = get_axes(ax)
-            base.annotate_empty(ax)
+            drawing.annotate_empty(ax)
             return self._drawn_on(ax)
         size = (3.2, 2.6) if len(singles) < n else (2.6, 2.3)
         self._drawn_on(get_many_axes(ax, n, n_cols, size))
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
             note = f"scores {worse} {self.floor:.4g} count as {self.floor:.4g}"
-            gray = base.tones(self.figure_).gray
+            gray = drawing.tones(self.figure_).gray
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
         limits = _limits(singles) if singles else None
         panels = zip(self.axes_, self.dependences, strict=True)
@@ -225,14 +225,14 @@ class PartialDependenceDisplay(_Display):
                 continue
             self.lines_[i], self.bands_[i] = _draw_single(axis, dependence)
             axis.set_ylim(limits)
-            base.style_axes(axis)
+            drawing.style_axes(axis)
             if i % n_cols == 0 or dependence is singles[0]:
                 axis.set_ylabel(f"mean {score_label(self.label)}")
         return self
 
     def _draw_pair(self, ax: Any, dependence: Dependence) -> Any:
         x, y = dependence.coordinates(0), dependence.coordinates(1)
-        colors = base.score_colors(base.tones(ax).dark, self.sign)
+        colors = drawing.score_colors(drawing.tones(ax).dark, self.sign)
         label = f"mean {score_name(self.label)}"
         if min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
             drawn = ax.contourf(x, y, dependence.mean.T, levels=10, cmap=colors)
@@ -282,7 +282,7 @@ def _limits(singles: list[Dependence]) -> tuple[float, float]:
 
 def _draw_single(ax: Any, dependence: Dependence) -> tuple[Any, Any]:
     x, mean, reach = dependence.coordinates(0), dependence.mean, N_SD * dependence.sd
-    shades = base.tones(ax)
+    shades = drawing.tones(ax)
     foreground, color = shades.foreground, shades.series(0).color
     if dependence.scales[0] == "options":
         bars = {"ecolor": foreground, "capsize": 4, "elinewidth": 1.2}
@@ -301,7 +301,7 @@ def _draw_single(ax: Any, dependence: Dependence) -> tuple[Any, Any]:
     marks = {"color": foreground, "alpha": 0.6, "markersize": 7, **foot}
     ax.plot(_spread(at, dependence.scales[0]), np.full(len(at), 0.03), "|", **marks)
     if dependence.best is not None:
-        star = base.star(ax, 11, zorder=2, clip_on=False, **foot)
+        star = drawing.star(ax, 11, zorder=2, clip_on=False, **foot)
         ax.plot(at[dependence.best], 0.05, **star)
     return line, band
 
@@ -330,5 +330,5 @@ def _mark_trials(ax: Any, dependence: Dependence) -> None:
     points = {"color": "white", "markersize": 4, "markeredgecolor": "black"}
     ax.plot(*dependence.tried.T, "o", zorder=3, **points)
     if dependence.best is not None:
-        kwargs = base.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
+        kwargs = drawing.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
         ax.plot(*dependence.tried[dependence.best], **kwargs)

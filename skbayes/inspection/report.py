@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skbayes.inspection.advice import few_trials
-from skbayes.inspection.base import annotate_empty, import_pyplot
 from skbayes.inspection.convergence import ConvergenceDisplay
+from skbayes.inspection.drawing import annotate_empty, import_pyplot
 from skbayes.inspection.html import effort_html, result_html
 from skbayes.inspection.importance import ImportanceDisplay
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay

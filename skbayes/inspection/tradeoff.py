@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import base
-from skbayes.inspection.base import _Display, get_many_axes
+from skbayes.inspection import drawing
+from skbayes.inspection.drawing import _Display, get_many_axes
 from skbayes.inspection.scales import plain, score_name
-from skbayes.results.costs import typical_cost
 from skbayes.results.read import read_record
 from skbayes.results.record import AnySource, SearchRecord
+from skbayes.results.trial_costs import typical_cost
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.tradeoff.acquisition import envelope, relative_costs
 
@@ -197,17 +197,17 @@ class TradeoffDisplay(_Display):
         """
         self._drawn_on(get_many_axes(ax, 2, 2, (4.3, 3.3)))
         if not len(self.rows):
-            base.annotate_empty(self.ax_, "no trial has both a score and a cost")
+            drawing.annotate_empty(self.ax_, "no trial has both a score and a cost")
             return self
         self._draw_trials(self.ax_)
         self._draw_curve(self.axes_[1])
         return self
 
     def _draw_trials(self, ax: Any) -> None:
-        shown, shades = self.record.sign * self.score, base.tones(ax)
+        shown, shades = self.record.sign * self.score, drawing.tones(ax)
         # Larger training sets have a higher contrast, also in gray.
         points = {"cmap": _grays(shades.dark), "vmin": 0.0, "vmax": 1.0, "s": 26}
-        points |= {"edgecolors": shades.gray, "gid": base.TRIALS}
+        points |= {"edgecolors": shades.gray, "gid": drawing.TRIALS}
         self.points_ = ax.scatter(self.cost, shown, c=self.fraction, **points)
         if np.ptp(self.fraction) > 0:
             ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
@@ -215,12 +215,12 @@ class TradeoffDisplay(_Display):
         at = (self.cost[self.rows], shown[self.rows])
         (self.envelope_,) = ax.plot(*at, "--o", label="best for some α", **line)
         costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
-        is_log = base.has_log_span(costs)
+        is_log = drawing.has_log_span(costs)
         if is_log:
             ax.set_xscale("log")
         else:
             ax.locator_params(axis="x", nbins=5)
-        base.set_robust_ylim(ax, self.record.sign)
+        drawing.set_robust_ylim(ax, self.record.sign)
         self.utility_ = None
         if self.tradeoff:
             limits = ax.get_ylim()
@@ -232,10 +232,10 @@ class TradeoffDisplay(_Display):
             ax.set_ylim(limits)
         label = f"trial {self.record.number[self.chosen]}, chosen"
         at = (self.cost[self.chosen], shown[self.chosen])
-        ax.plot(*at, **base.star(ax, 15, label=label))
+        ax.plot(*at, **drawing.star(ax, 15, label=label))
         ax.legend(fontsize="small")
         labels = {"xlabel": plain(self._cost_label), "ylabel": plain(self.record.label)}
-        base.style_axes(ax, "both", **labels)
+        drawing.style_axes(ax, "both", **labels)
 
     def _equally_useful(self, costs: FloatArray) -> FloatArray:
         """Return the scores at some costs with the utility of the chosen trial."""
@@ -250,7 +250,7 @@ class TradeoffDisplay(_Display):
         most = max([MOST_SHOWN, *inner * 3.0, 2.0 * (self.tradeoff or 0.0)])
         at = np.concatenate([[least], np.maximum(inner, least), [most]])
         chosen = np.append(self.rows, self.rows[-1])
-        shades, steps = base.tones(ax), {"drawstyle": "steps-post"}
+        shades, steps = drawing.tones(ax), {"drawstyle": "steps-post"}
         score, cost = shades.series(0), shades.series(1)
         name = score_name(self.record.label)
         line = {"color": score.color, "linewidth": 2, "label": name, **steps}
@@ -282,7 +282,7 @@ class TradeoffDisplay(_Display):
         ax.margins(y=0.15)
         xlabel = "tradeoff α (score per cost of a typical fit)"
         limits = {"xscale": "log", "xlim": (least, most)}
-        base.style_axes(
+        drawing.style_axes(
             ax, xlabel=xlabel, ylabel=f"{name} of the chosen trial", **limits
         )
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import (
+from skbayes.surrogates.registry import capability
+from skbayes.surrogates.surrogate import (
     Surrogate,
     known_means,
     posterior_of_mean,
     predict,
 )
-from skbayes.surrogates.registry import capability
 
 
 class MultiFidelity(Surrogate):

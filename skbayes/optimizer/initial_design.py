@@ -16,8 +16,8 @@ from skbayes.space.optimum_prior import ModelStarts, OptimumPrior, Portfolio
 from skbayes.space.space import Space
 
 if TYPE_CHECKING:
-    from skbayes.optimizer.costs import LimitTerms
-    from skbayes.optimizer.observations import Observation
+    from skbayes.optimizer.cost_models import LimitTerms
+    from skbayes.optimizer.observed_trials import Observation
 
 # Fewest and most initial points by default.
 MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8

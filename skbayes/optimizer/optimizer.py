@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from skbayes.acquisition.base import ModelProposer, Proposer, SamplingProposer
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.observations import Observations
+from skbayes.acquisition.proposers import ModelProposer, Proposer, SamplingProposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
 from skbayes.optimizer import parts
 from skbayes.optimizer.checks import check_direction
@@ -30,7 +30,7 @@ from skbayes.optimizer.initial_design import (
     draw_design,
     next_of_portfolio,
 )
-from skbayes.optimizer.observations import ObservedTrials
+from skbayes.optimizer.observed_trials import ObservedTrials
 from skbayes.space.candidates import Configuration, SpaceExhausted
 from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.optimum_prior import OptimumPrior
@@ -41,7 +41,7 @@ from skbayes.utils.pickled_version import PickledVersion
 from skbayes.utils.random_streams import Stream, check_random_state, make_generator
 
 if TYPE_CHECKING:
-    from skbayes.optimizer.costs import LimitTerms
+    from skbayes.optimizer.cost_models import LimitTerms
 
 Params = dict[str, Any]
 

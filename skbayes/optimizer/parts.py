@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skbayes.acquisition.base import Proposer
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.observations import Observations
+from skbayes.acquisition.proposers import Proposer
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.late import load
 
 if TYPE_CHECKING:
-    from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel, LimitTerms
+    from skbayes.optimizer.cost_models import AbortedTrials, Cost, CostModel, LimitTerms
 
 #: Acquisition functions by their names in the API.
 ACQUISITIONS = {
@@ -58,7 +58,7 @@ def cost_model(
     n_options: list[int], trials: list[Cost], earlier: CostModel | None = None
 ) -> CostModel:
     """Return the model of the costs of trials."""
-    kind: type[CostModel] = load("skbayes.optimizer.costs:CostModel")
+    kind: type[CostModel] = load("skbayes.optimizer.cost_models:CostModel")
     return kind(n_options, trials, earlier)
 
 
@@ -66,7 +66,7 @@ def aborted_trials(
     n_options: list[int], trials: list[tuple[FloatArray, bool]]
 ) -> AbortedTrials:
     """Return the model of the trials that were aborted."""
-    kind: type[AbortedTrials] = load("skbayes.optimizer.costs:AbortedTrials")
+    kind: type[AbortedTrials] = load("skbayes.optimizer.cost_models:AbortedTrials")
     return kind(n_options, trials)
 
 
@@ -74,5 +74,5 @@ def limit_terms(
     costs: CostModel, aborted: AbortedTrials, limit: float | None, budget: float | None
 ) -> LimitTerms:
     """Return the terms of the acquisition function for limits and costs of trials."""
-    kind: type[LimitTerms] = load("skbayes.optimizer.costs:LimitTerms")
+    kind: type[LimitTerms] = load("skbayes.optimizer.cost_models:LimitTerms")
     return kind(costs, aborted, limit, budget)

@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.base import Proposer
 from skbayes.acquisition.improvement import ExpectedImprovement, Utility, average
 from skbayes.acquisition.observations import Observations, fit_surrogate
+from skbayes.acquisition.proposers import Proposer
 from skbayes.pareto.hypervolume import (
     nondominated_boxes,
     on_log_scale,
     reference_point,
 )
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import capability_of, known_means, predict
+from skbayes.surrogates.surrogate import capability_of, known_means, predict
 
 
 class ExpectedHypervolumeImprovement:

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skbayes.results.costs import trial_costs
 from skbayes.results.scores import compared
+from skbayes.results.trial_costs import trial_costs
 from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.trial.records import History, Trial, TrialState

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from skbayes.hypertune.search import HyperTuneSearchCV
     from skbayes.multi_stage.search import MultiStageSearchCV
     from skbayes.options.ensembles.combination import EnsembleResult
-    from skbayes.options.ensembles.estimators import (
+    from skbayes.options.ensembles.weighted import (
         WeightedEnsembleClassifier,
         WeightedEnsembleRegressor,
     )
@@ -44,7 +44,7 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
             "ParetoSearchCV": "skbayes.pareto.search",
             "TextRepresentationSearchCV": "skbayes.text.search",
             "TradeoffSearchCV": "skbayes.tradeoff.search",
-            "WeightedEnsembleClassifier": "skbayes.options.ensembles.estimators",
-            "WeightedEnsembleRegressor": "skbayes.options.ensembles.estimators",
+            "WeightedEnsembleClassifier": "skbayes.options.ensembles.weighted",
+            "WeightedEnsembleRegressor": "skbayes.options.ensembles.weighted",
         },
     )

@@ -29,7 +29,7 @@ from skbayes.search.parameters import (
 )
 from skbayes.space import Space
 from skbayes.space.dimensions import key_of
-from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.surrogate import Surrogate
 from skbayes.trial.plan import Plan
 from skbayes.utils.optional import warn_user
 

@@ -23,8 +23,8 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.space import Space
-from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.registry import registry
+from skbayes.surrogates.surrogate import Surrogate
 from skbayes.trial.option_table import COUNT
 from skbayes.trial.option_table import parameters as option_parameters
 from skbayes.trial.records import History

@@ -23,8 +23,8 @@ from skbayes.space.dimensions import Dimension, FloatArray, key_of, nearest
 from skbayes.space.lists import option_key
 
 if TYPE_CHECKING:
+    from skbayes.space.branches import Column
     from skbayes.space.space import Space
-    from skbayes.space.trees import Column
 
 # The logarithm of a data set's weight is the product of this factor, the agreement of
 # its ranking with the ranking of the scores, and the square root of the number of

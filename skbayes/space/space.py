@@ -5,7 +5,7 @@ Symbols:
 - ``X``: array of shape (n, n_columns). Each column is one dimension of the tree. Each
   row holds the positions of one configuration, NaN where a column is inactive.
 - ``U``: array of shape (n, n_columns) of a uniform stream in [0, 1).
-- branch: see `trees`.
+- branch: see `branches`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.space import trees
+from skbayes.space import branches
+from skbayes.space.branches import Column, TreeBuilder, TreeEntry
 from skbayes.space.dimensions import Dimension, FloatArray, key_of, keys_of, native
 from skbayes.space.lists import same
 from skbayes.space.notation import parse_spaces
-from skbayes.space.trees import Column, TreeBuilder, TreeEntry
 from skbayes.utils.did_you_mean import did_you_mean
 
 Params = dict[str, Any]
@@ -90,17 +90,21 @@ class Space:
             [column.dimension.is_categorical for column in self.columns], dtype=bool
         )
         self.parameter_names = sorted({c.name for c in self.columns if c.name})
-        self.n_configurations: float = trees.n_configurations(self._root)
+        self.n_configurations: float = branches.n_configurations(self._root)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return a state of built-in types and dimensions, for skops."""
         columns = [(column.name, column.dimension) for column in self.columns]
-        return {**vars(self), "columns": columns, "_root": trees.as_lists(self._root)}
+        return {
+            **vars(self),
+            "columns": columns,
+            "_root": branches.as_lists(self._root),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.columns = [Column(*pair) for pair in state["columns"]]
-        self._root = trees.from_lists(state["_root"], self.columns)
+        self._root = branches.from_lists(state["_root"], self.columns)
 
     @classmethod
     def from_notation(
@@ -187,7 +191,7 @@ class Space:
         The model has one coefficient for the intercept, one for each ordered dimension,
         and the number of options minus one for each unordered dimension.
         """
-        return 1 + trees.n_slopes(self._root)
+        return 1 + branches.n_slopes(self._root)
 
     @property
     def n_columns(self) -> int:
@@ -214,7 +218,7 @@ class Space:
     def active(self, X: FloatArray) -> np.ndarray:
         """Return the mask (n, n_columns) of the active columns of rows."""
         mask = np.zeros(X.shape, dtype=bool)
-        for entry, rows in trees.entries(self._root, X, np.ones(len(X), dtype=bool)):
+        for entry, rows in branches.entries(self._root, X, np.ones(len(X), dtype=bool)):
             mask[rows, entry.place] = True
         return mask
 
@@ -238,7 +242,9 @@ class Space:
         for j, column in enumerate(self.columns):
             rows[:, j] = _named(column, method, rows[:, j])
         active = np.zeros(X.shape, dtype=bool)
-        for entry, mask in trees.entries(self._root, rows, np.ones(len(X), dtype=bool)):
+        for entry, mask in branches.entries(
+            self._root, rows, np.ones(len(X), dtype=bool)
+        ):
             active[mask, entry.place] = True
             if entry.constant is not None:
                 rows[mask, entry.place] = entry.constant.position
@@ -281,7 +287,7 @@ class Space:
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
-        matches = trees.match(
+        matches = branches.match(
             self._root, params, blank, frozenset(), problems, known_row
         )
         for row, used in matches:
@@ -325,7 +331,7 @@ class Space:
         or None if the active values are not a configuration of the space.
         """
         blank = np.full(self.n_columns, np.nan)
-        for row, used in trees.match(self._root, values, blank, frozenset(), []):
+        for row, used in branches.match(self._root, values, blank, frozenset(), []):
             if self._misread(row, values) is None:
                 return self.canonicalize({name: values[name] for name in used})
         return None
@@ -409,7 +415,7 @@ class Space:
         indices may belong to the same configuration.
         """
         X = np.full((len(indices), self.n_columns), np.nan)
-        trees.fill(self._root, np.asarray(indices), np.arange(len(indices)), X)
+        branches.fill(self._root, np.asarray(indices), np.arange(len(indices)), X)
         return self._in_first_alternative(X)
 
     def _in_first_alternative(self, X: FloatArray) -> FloatArray:
@@ -417,7 +423,7 @@ class Space:
         if not self.overlaps:
             return X
         doubtful = np.zeros(len(X), dtype=bool)
-        for entry, rows in trees.entries(self._root, X, np.ones(len(X), dtype=bool)):
+        for entry, rows in branches.entries(self._root, X, np.ones(len(X), dtype=bool)):
             if any(entry.shadowed):
                 shadowed = np.array(entry.shadowed)
                 doubtful |= rows & shadowed[entry.chosen(X[:, entry.place])]
@@ -432,12 +438,12 @@ class Space:
         The constraint is not applied, because they are used to check parameter names
         and not to fit estimators.
         """
-        return self.decode(trees.cover(self._root, np.full(self.n_columns, np.nan)))
+        return self.decode(branches.cover(self._root, np.full(self.n_columns, np.nan)))
 
     @property
     def tree(self) -> list[tuple[int, list]]:
         """Tree of the columns: each with the conditional columns of its options."""
-        return trees.outline(self._root)
+        return branches.outline(self._root)
 
     def __repr__(self) -> str:
         named = [f"{c.name}: {c.dimension!r}" for c in self.columns if c.name]

@@ -6,12 +6,12 @@ from skbayes.utils.late import attributes_of
 
 if TYPE_CHECKING:
     from skbayes.hypertune.monotonic_gp import MonotonicGP
-    from skbayes.surrogates.base import Surrogate
     from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
     from skbayes.surrogates.gp.gp import GaussianProcess
     from skbayes.surrogates.gp.warped import WarpedGaussianProcess
     from skbayes.surrogates.graph import GraphField
     from skbayes.surrogates.parzen import ParzenEstimator
+    from skbayes.surrogates.surrogate import Surrogate
     from skbayes.surrogates.trees import TreeEnsemble
 
 __all__ = [
@@ -35,7 +35,7 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
             "GraphField": "skbayes.surrogates.graph",
             "MonotonicGP": "skbayes.hypertune.monotonic_gp",
             "ParzenEstimator": "skbayes.surrogates.parzen",
-            "Surrogate": "skbayes.surrogates.base",
+            "Surrogate": "skbayes.surrogates.surrogate",
             "TreeEnsemble": "skbayes.surrogates.trees",
             "WarpedGaussianProcess": "skbayes.surrogates.gp.warped",
         },

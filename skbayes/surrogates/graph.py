@@ -37,8 +37,8 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from skbayes.space.dimensions import FloatArray, key_of
-from skbayes.surrogates.base import Surrogate, standardize
 from skbayes.surrogates.gp.kernels import KERNELS, Embedding, check_kernel
+from skbayes.surrogates.surrogate import Surrogate, standardize
 
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates

@@ -27,7 +27,7 @@ from scipy.special import ndtr, ndtri
 from skbayes.space.candidates import MAX_GRID
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.space.space import Space
-from skbayes.surrogates.base import Sampler
+from skbayes.surrogates.surrogate import Sampler
 
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates

@@ -6,7 +6,7 @@ import numpy as np
 
 from skbayes.space.candidates import Candidates, sobol
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Sampler
+from skbayes.surrogates.surrogate import Sampler
 
 # Binary logarithms of the lengths of the first and of the last piece of a Sobol
 # sequence that is searched for new configurations.

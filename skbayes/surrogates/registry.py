@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skbayes.surrogates.base import Surrogate, capability_of
+from skbayes.surrogates.surrogate import Surrogate, capability_of
 from skbayes.utils.late import load
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate, standardize
+from skbayes.surrogates.surrogate import Surrogate, standardize
 from skbayes.utils.optional import import_optional
 
 # Parameters of all ensembles. A leaf may hold a single score, because there are few.

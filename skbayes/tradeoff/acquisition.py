@@ -23,7 +23,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from skbayes.acquisition.base import ModelProposer, Proposer
 from skbayes.acquisition.improvement import (
     ExpectedImprovement,
     Utility,
@@ -31,11 +30,12 @@ from skbayes.acquisition.improvement import (
     slope_of_average,
 )
 from skbayes.acquisition.observations import Observations, fit_surrogate
+from skbayes.acquisition.proposers import ModelProposer, Proposer
 from skbayes.acquisition.terms import LOG_SQRT_2PI
-from skbayes.results.costs import typical_cost
+from skbayes.results.trial_costs import typical_cost
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import predict
 from skbayes.surrogates.gp.gp import GaussianProcess
+from skbayes.surrogates.surrogate import predict
 
 # Minimum number of costs to choose between the scales.
 MIN_COSTS = 5

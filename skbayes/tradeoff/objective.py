@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.results.costs import trial_cost
+from skbayes.results.trial_costs import trial_cost
 from skbayes.space.dimensions import is_number
 from skbayes.trial.measure import COSTS, Measure
 from skbayes.trial.objectives import GuidingMetric

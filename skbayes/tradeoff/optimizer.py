@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.observations import Observations
-from skbayes.optimizer.costs import make_process
-from skbayes.optimizer.observations import Observation
+from skbayes.optimizer.cost_models import make_process
+from skbayes.optimizer.observed_trials import Observation
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.surrogates.registry import capability
 from skbayes.tradeoff.acquisition import RULES, TradeoffObservations, TradeoffProposer

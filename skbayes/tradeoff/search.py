@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.results.costs import trial_cost, trial_costs
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.read import read_trials
 from skbayes.results.record import Source
+from skbayes.results.trial_costs import trial_cost, trial_costs
 from skbayes.search._validation import check_call
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import (

@@ -6,7 +6,6 @@ from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from skbayes.acquisition.base import ModelProposer, SamplingProposer
 from skbayes.acquisition.feasibility import (
     Feasibility,
     feasible_first,
@@ -15,6 +14,7 @@ from skbayes.acquisition.feasibility import (
 )
 from skbayes.acquisition.improvement import ExpectedImprovement
 from skbayes.acquisition.observations import Observations
+from skbayes.acquisition.proposers import ModelProposer, SamplingProposer
 from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.random_search import RandomSampler
 

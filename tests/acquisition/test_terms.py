@@ -4,8 +4,8 @@ from differences import assert_gradient
 from scipy.stats import norm, spearmanr
 
 from skbayes.acquisition import ExpectedImprovement, UpperConfidenceBound
-from skbayes.acquisition.base import ModelProposer
 from skbayes.acquisition.observations import Observations
+from skbayes.acquisition.proposers import ModelProposer
 from skbayes.acquisition.terms import (
     CostTerm,
     LimitTerm,

@@ -9,8 +9,8 @@ from scipy import integrate
 from scipy.stats import norm
 
 from skbayes.acquisition import ExpectedImprovement
-from skbayes.acquisition.base import ModelProposer
-from skbayes.results.costs import typical_cost
+from skbayes.acquisition.proposers import ModelProposer
+from skbayes.results.trial_costs import typical_cost
 from skbayes.surrogates import GaussianProcess
 from skbayes.tradeoff.acquisition import (
     RULES,

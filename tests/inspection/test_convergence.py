@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from skbayes.inspection import ConvergenceDisplay, read_record
-from skbayes.inspection.base import SERIES
+from skbayes.inspection.drawing import SERIES
 from skbayes.trial.records import Fidelity, History
 
 

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import ParetoSearchCV
 from skbayes.inspection import ParetoDisplay
-from skbayes.inspection.base import select_trials
+from skbayes.inspection.drawing import select_trials
 
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
 OBJECTIVES = {"accuracy": "max", "model_size": "min", "neg_log_loss": "max"}

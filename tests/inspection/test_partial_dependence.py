@@ -20,7 +20,7 @@ from skbayes.inspection.dependence import (
 )
 from skbayes.space import Choice, Space
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.base import winsorize_low
+from skbayes.surrogates.surrogate import winsorize_low
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}

@@ -96,7 +96,7 @@ def test_a_copy_and_a_new_optimizer_with_the_same_trials_go_on_alike(case):
 
 def test_proposals_from_a_part_of_many_trials_are_repeatable(monkeypatch):
     monkeypatch.setattr("skbayes.acquisition.observations.N_LATEST", 4)
-    monkeypatch.setattr("skbayes.optimizer.costs.MAX_TRIALS", 7)
+    monkeypatch.setattr("skbayes.optimizer.cost_models.MAX_TRIALS", 7)
     monkeypatch.setattr("skbayes.surrogates.gp.gp.MANY_PENDING", 3)
     everything = proposed(CASES["costs"], 16, 5)
     monkeypatch.setattr(GaussianProcess, "max_observations", 8)

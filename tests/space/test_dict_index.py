@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
-from skbayes.space import Categorical, Choice, Space, trees
+from skbayes.space import Categorical, Choice, Space, branches
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import Dimension
 from skbayes.space.lists import _Listed
@@ -42,7 +42,7 @@ def test_rows_equal_those_of_a_comparison_with_all_dicts(notation, seed):
     space = Space.from_notation(notation)
     parsed = list(map(parse_dict, notation))
     shadowed = [
-        any(trees._may_overlap(parsed[j], parsed[k]) for j in range(k))
+        any(branches._may_overlap(parsed[j], parsed[k]) for j in range(k))
         for k in range(len(parsed))
     ]
     assert space._root[0].shadowed == shadowed
@@ -52,7 +52,7 @@ def test_rows_equal_those_of_a_comparison_with_all_dicts(notation, seed):
     drawn = space.decode(X)
     wrong = [{"a": 1}, {"b": np.nan, "z": 0}, {"a": 10**400}, {}]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trees.TreeEntry, "dicts_with", _all_dicts)
+        patch.setattr(branches.TreeEntry, "dicts_with", _all_dicts)
         np.testing.assert_array_equal(space.from_uniform(U), X)
         np.testing.assert_array_equal(space.encode(drawn), X)
         expected = [_outcome(space, params) for params in wrong + drawn]
@@ -111,7 +111,7 @@ def _counted(original, calls):
 
 
 def test_constants_of_a_long_list_share_a_column(monkeypatch):
-    monkeypatch.setattr(trees, "MANY_DICTS", 60)
+    monkeypatch.setattr(branches, "MANY_DICTS", 60)
     n = 90
     spaces = [{"C": [k + 1.0], "kernel": [f"k{k % 9}"]} for k in range(n)]
     space = Space.from_notation([*spaces, {"C": (0.5, 2.0)}, {"C": [1]}])

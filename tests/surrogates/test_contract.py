@@ -15,8 +15,8 @@ from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates import GaussianProcess, MonotonicGP
-from skbayes.surrogates.base import Surrogate, posterior_of_mean
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
+from skbayes.surrogates.surrogate import Surrogate, posterior_of_mean
 
 # In an enumerated space, "gp" is "gp-additive"; in others, it is "gp-warped".
 CHOICES = [(name, "ei") for name in registry if name != "gp-additive"] + [

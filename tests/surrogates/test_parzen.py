@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from skbayes import Optimizer
-from skbayes.acquisition.base import SamplingProposer
 from skbayes.acquisition.observations import Observations
+from skbayes.acquisition.proposers import SamplingProposer
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates import ParzenEstimator

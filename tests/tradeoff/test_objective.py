@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skbayes.results.costs import trial_cost, trial_costs
+from skbayes.results.trial_costs import trial_cost, trial_costs
 from skbayes.tradeoff.objective import parse_cost
 from skbayes.trial.measure import COSTS
 from skbayes.trial.records import FoldResult, Trial

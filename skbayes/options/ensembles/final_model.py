@@ -22,15 +22,15 @@ from skbayes.options.ensembles.combination import (
     Members,
     select,
 )
-from skbayes.options.ensembles.estimators import (
-    WeightedEnsembleClassifier,
-    WeightedEnsembleRegressor,
-)
 from skbayes.options.ensembles.responses import (
     Array,
     Response,
     check_averaging,
     mean_outputs,
+)
+from skbayes.options.ensembles.weighted import (
+    WeightedEnsembleClassifier,
+    WeightedEnsembleRegressor,
 )
 from skbayes.trial.fast_metrics import name_of_metric
 from skbayes.trial.measure import COSTS

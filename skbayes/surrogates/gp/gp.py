@@ -21,13 +21,6 @@ from typing import Any, Self
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import (
-    Surrogate,
-    best_and_random,
-    branch_weights,
-    relative_noise,
-    standardize,
-)
 from skbayes.surrogates.gp.kernels import (
     KERNELS,
     Embedding,
@@ -37,6 +30,13 @@ from skbayes.surrogates.gp.kernels import (
     find_mode,
     sample_posterior,
     squared_distances,
+)
+from skbayes.surrogates.surrogate import (
+    Surrogate,
+    best_and_random,
+    branch_weights,
+    relative_noise,
+    standardize,
 )
 
 # Hyper-parameters are learned again with each of the first observations, and then each

@@ -6,8 +6,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.base import branch_weights, winsorize_low
 from skbayes.surrogates.gp.gp import n_learning_points
+from skbayes.surrogates.surrogate import branch_weights, winsorize_low
 
 LENGTH_SCALES = np.array([0.3, 0.5, 1.0, 2.0])
 FIXED = {"length_scales": LENGTH_SCALES, "amplitude": 1.3, "noise": 1e-3}

@@ -11,7 +11,7 @@ from skbayes.surrogates import (
     MonotonicGP,
     TreeEnsemble,
 )
-from skbayes.surrogates.base import posterior_of_mean
+from skbayes.surrogates.surrogate import posterior_of_mean
 
 GRID = np.array([[a, b] for a in np.linspace(0, 1, 6) for b in np.linspace(0, 1, 5)])
 TOLD = np.array([0, 3, 7, 12, 18, 22, 29])

@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from skbayes import Optimizer
-from skbayes.optimizer.costs import (
+from skbayes.optimizer.cost_models import (
     MIN_COSTS,
     MIN_PROBABILITY,
     AbortedTrials,
@@ -257,7 +257,7 @@ def test_models_are_fitted_to_some_of_many_trials(monkeypatch):
     trials = list(zip(rows, np.minimum(costs, np.exp(1.85)), is_cut, strict=True))
     at = np.linspace(0.0, 0.8, 9)[:, None]
     whole = CostModel([0], trials).process().predict(at)[0][0]
-    monkeypatch.setattr("skbayes.optimizer.costs.MAX_TRIALS", 120)
+    monkeypatch.setattr("skbayes.optimizer.cost_models.MAX_TRIALS", 120)
     process = CostModel([0], trials).process()
     np.testing.assert_allclose(process.predict(at)[0][0], whole, atol=0.1)
     aborted = AbortedTrials([0], list(zip(rows, is_cut.tolist(), strict=True)))

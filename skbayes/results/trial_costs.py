@@ -20,7 +20,7 @@ def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayes.results.costs import typical_cost
+    >>> from skbayes.results.trial_costs import typical_cost
     >>> typical_cost(np.array([9.0, 3.0, 1.0, 0.2]), np.array([1.0, 1.0, 1.0, 0.2]))
     3.0
     >>> typical_cost(np.array([1.0, 0.2]), np.array([0.5, 0.2]))

@@ -5,8 +5,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from skbayes.acquisition import ExpectedImprovement, UpperConfidenceBound
-from skbayes.acquisition.base import ModelProposer, Proposer
 from skbayes.acquisition.observations import Observations, fit_surrogate
+from skbayes.acquisition.proposers import ModelProposer, Proposer
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates, sobol
 from skbayes.surrogates import GaussianProcess

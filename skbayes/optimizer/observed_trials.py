@@ -33,7 +33,7 @@ from skbayes.utils.ranking import (
 from skbayes.utils.texts import html_table
 
 if TYPE_CHECKING:
-    from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel
+    from skbayes.optimizer.cost_models import AbortedTrials, Cost, CostModel
 
 # Difference between the seeds of the constraints' models and of the scores' models.
 SEED_OFFSET = 1000

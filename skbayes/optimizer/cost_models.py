@@ -134,7 +134,7 @@ class CostModel:
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayes.optimizer.costs import CostModel
+    >>> from skbayes.optimizer.cost_models import CostModel
     >>> model = CostModel([0])
     >>> for x in (0.0, 0.2, 0.5, 0.8, 1.0):
     ...     model.trials.append((np.array([x]), 10.0 ** (3 * x), False))

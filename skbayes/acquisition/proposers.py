@@ -36,7 +36,12 @@ from skbayes.space.candidates import (
     sobol,
 )
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import capability_of, known_means, predict, standardize
+from skbayes.surrogates.surrogate import (
+    capability_of,
+    known_means,
+    predict,
+    standardize,
+)
 
 # Number of candidates that are scored at a time. Covariances then stay in the
 # processor's cache, and need little memory if 20,000 configurations are scored.
