@@ -74,6 +74,9 @@ def test_options_equal_their_copies_and_nothing_else(copied):
     assert Categorical(copied(DIFFERENT)).key == dimension.key
     assert hash(Categorical(copied(DIFFERENT)).key) == hash(dimension.key)
     assert Categorical(DIFFERENT[::-1]).key != dimension.key
+    for others in (DIFFERENT, copied(DIFFERENT)):
+        equal = [[same(a, b) for b in others] for a in DIFFERENT]
+        np.testing.assert_array_equal(equal, np.eye(len(DIFFERENT), dtype=bool))
 
 
 def test_objects_that_cannot_be_compared_equal_only_themselves():

@@ -265,6 +265,15 @@ def test_known_means_are_the_predictions(noisy, n_pending):
     np.testing.assert_array_equal(model.known_means(others), model.predict(others)[0])
 
 
+def test_known_means_of_duplicates_are_the_predictions():
+    """Without noise, covariances of duplicates need a jitter."""
+    X, y = data(5)
+    X, y = np.repeat(X, 3, axis=0), np.repeat(y, 3) + 1e-3 * np.arange(15)
+    theta = {"length_scales": [0.5, 0.5, 0.7], "amplitude": 1.2, "noise": 1e-20}
+    model = GaussianProcess(hyperparameters=theta).fit(X, y)
+    np.testing.assert_allclose(model.known_means(X), model.predict(X)[0], atol=1e-6)
+
+
 def make_posterior(n=15, D=3, kernel="matern52", seed=0, extra=None):
     rng = np.random.default_rng(seed)
     X = rng.random((n, D))
