@@ -77,7 +77,6 @@ def assert_texts_are_light(display):
 @pytest.mark.parametrize(
     "display, kind, options",
     [
-        *((display, "stages", {}) for display in DISPLAYS),
         (TradeoffDisplay, "tradeoff", {}),
         (ParetoDisplay, "pareto", {"kind": "front"}),
         (ParetoDisplay, "pareto", {"kind": "evolution"}),
@@ -90,9 +89,9 @@ def test_a_search_is_drawn_on_a_dark_background(display, kind, options):
 
 
 @each_display
-def test_running_and_missing_trials_are_drawn(display, tmp_path):
+def test_running_and_missing_trials_are_drawn_on_a_dark_background(display, tmp_path):
     scores = ((None, None), (None, 0.5), (), (1, 1))
-    sources = [drawn.history(*some) for some in scores]
+    sources = [drawn.search("stages"), *(drawn.history(*some) for some in scores)]
     for n_done in (0, 4):
         sources.append(tmp_path / f"journal{n_done}")
         drawn.running_journal(sources[-1], n_done=n_done, n_running=2)
@@ -126,9 +125,13 @@ def test_axes_of_another_style_are_drawn_on_as_they_are(display):
 
 
 @each_display
-def test_a_metric_may_be_called_anything(display):
-    record = read_record(drawn.search("bayes"))
-    odd = dataclasses.replace(record, metric=r"$\nonsense{$", name=r"_$\nonsense{$")
+def test_names_and_values_may_be_anything(display):
+    names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
+    values = [(k, "$y_$", f"\n{k % 2}") for k in range(10)]
+    params = [dict(zip(names, row, strict=True)) for row in values]
+    history = History(drawn.trial(k, k / 9, one) for k, one in enumerate(params))
+    record = read_record(history, name=r"_$\nonsense{$")
+    odd = dataclasses.replace(record, metric=r"$\nonsense{$")
     assert pixels(display.from_history(odd)).size
 
 

@@ -183,16 +183,3 @@ def test_parallel_coordinates_have_room_for_their_axes():
     display = panels["All trials"].draw(ax=plt.figure().subplots())
     shown = [scale.name for scale in display.scales]
     assert len(shown) == MOST_AXES and shown[0] == "model"
-
-
-def test_texts_of_all_plots_are_no_formulas():
-    """Names and options of a search are not interpreted, whatever they contain."""
-    names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
-    folds = [FoldResult({"score": 0.5}, 0.1, 0.0)]
-    values = [(k, "$y_$", f"\n{k % 2}") for k in range(10)]
-    params = [dict(zip(names, row, strict=True)) for row in values]
-    history = History(Trial(k, one, folds, score=k / 9) for k, one in enumerate(params))
-    panels = list(_panels(read_record(history, name="$n_$")))
-    assert len(panels) == 3 and not any(panel.reason for panel in panels)
-    for panel in panels:
-        panel.draw(ax=plt.figure().subplots()).figure_.canvas.draw()
