@@ -15,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, get_scorer, make_scorer, recall_score
 from sklearn.model_selection import (
     FixedThresholdClassifier,
-    KFold,
     PredefinedSplit,
     RepeatedKFold,
     ShuffleSplit,
@@ -214,6 +213,9 @@ OPTIONS = {
         {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}, "n_subsets": 2},
     "shared steps": {"estimator": SCALED, "space": SCALED_SPACE},
     "no probabilities": {"estimator": SVC(), "space": SMOOTH, "scoring": "roc_auc"},
+    "one against one":
+        {"estimator": SVC(decision_function_shape="ovo"), "space": SMOOTH,
+         "scoring": "accuracy", "data": IRIS},
     "regression":
         {"estimator": DecisionTreeRegressor(random_state=0),
          "scoring": "neg_root_mean_squared_error", "data": DIABETES},
@@ -389,10 +391,3 @@ def test_options_that_are_impossible_are_errors_before_any_fit(
 ):
     with pytest.raises(ValueError, match=text):
         fitted(**arguments)
-
-
-@pytest.mark.parametrize("n", [2, 4])
-def test_the_number_of_members_is_limited(n, taken):
-    refit = {"rule": "ensemble", "max_members": n}
-    search = fitted(refit=refit, cv=KFold(5, shuffle=True, random_state=0))
-    assert 1 < len(search.best_estimator_.estimators_) <= n

@@ -3,7 +3,11 @@
 import pytest
 from final_cases import Case
 
+# Draws that are mostly ensembles: with most learners, modifiers, splits and metrics.
+ENSEMBLES = (0, 10, 16, 21, 27, 31, 37, 38, 44, 46, 56, 63, 68, 71, 81, 83, 85)
+SINGLE, REFUSED = (5, 12, 23, 32, 48, 80), (3, 9, 17, 65)
 
-@pytest.mark.parametrize("seed", range(20))
+
+@pytest.mark.parametrize("seed", [*ENSEMBLES, *SINGLE, *REFUSED])
 def test_the_final_model_is_what_was_promised_or_its_options_are_refused(seed):
     Case(seed).check()
