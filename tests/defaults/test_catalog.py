@@ -364,6 +364,21 @@ def test_steps_that_change_the_columns_are_not_tuned_by_a_score_of_columns(name)
 
 
 @pytest.mark.parametrize(
+    "member, voting, is_tuned",
+    [
+        (SKLEARN["GaussianNB"](), "hard", True),
+        ("drop", "hard", True),
+        (SKLEARN["LinearSVC"](), "hard", False),  # it has no probabilities
+        (SKLEARN["GaussianNB"](), "soft", False),
+    ],
+)
+def test_voting_is_tuned_if_all_members_have_probabilities(member, voting, is_tuned):
+    members = [("a", SKLEARN["LogisticRegression"]()), ("b", member)]
+    estimator = SKLEARN["VotingClassifier"](members, voting=voting)
+    assert ("voting" in _space(estimator, DataFacts())) == is_tuned
+
+
+@pytest.mark.parametrize(
     "name, low", [("LogisticRegression", 0.0), ("LinearSVC", -2.0)]
 )
 def test_a_fixed_threshold_is_tuned(name, low):
