@@ -95,6 +95,8 @@ def outcome(make: Any, kind: str, several: bool, **keywords: Any) -> Any:
     name = "a" if several else "score"
     try:
         search.fit(X, Y)
+    except ImportError:
+        raise
     except Exception as error:
         # GridSearchCV refits the first configuration then.
         if not str(error).startswith("No trial has a score"):
