@@ -32,9 +32,8 @@ def acquisition_of(name: str) -> Acquisition:
 
 def proposer_on_graph(model: Any, acquisition: Acquisition) -> Proposer:
     """Return the proposer of expected influence, with a surrogate that has a graph."""
-    proposer: Proposer = load("skbayes.acquisition.influence:InfluenceProposer")(
-        model.graph, acquisition
-    )
+    kind = load("skbayes.acquisition.influence:InfluenceProposer")
+    proposer: Proposer = kind(model.graph, acquisition)
     return proposer
 
 
@@ -48,9 +47,8 @@ def fit_constrained(
     proposer: Proposer, models: Sequence[Any], observations: Observations
 ) -> tuple[Proposer, Observations]:
     """Fit a proposer and the models of constraints on outcomes."""
-    fitted: tuple[Proposer, Observations] = load(
-        "skbayes.acquisition.feasibility:fit_constrained"
-    )(proposer, models, observations)
+    fit = load("skbayes.acquisition.feasibility:fit_constrained")
+    fitted: tuple[Proposer, Observations] = fit(proposer, models, observations)
     return fitted
 
 

@@ -114,9 +114,8 @@ def unreachable_text(bounds: Bounds, history: History) -> str | None:
 
 def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
     """Return the attributes that `return_folds` requests."""
-    attributes: dict[str, Any] = load("skbayes.options.folds.out_of_fold:winner_fits")(
-        plan, ranked, best
-    )
+    fits_of = load("skbayes.options.folds.out_of_fold:winner_fits")
+    attributes: dict[str, Any] = fits_of(plan, ranked, best)
     return attributes
 
 
@@ -201,9 +200,8 @@ def known_trials(source: Any, space: Space, metric: str = "score") -> list[Known
 
 def known_of(source: Any, space: Space, metric: str) -> list[KnownTrial]:
     """Return the trials of a source that have a comparable score."""
-    known: list[KnownTrial] = load("skbayes.options.warm_start.known_trials:known_of")(
-        source, space, metric
-    )
+    read = load("skbayes.options.warm_start.known_trials:known_of")
+    known: list[KnownTrial] = read(source, space, metric)
     return known
 
 
@@ -211,9 +209,8 @@ def promising(plan: Plan) -> list[KnownTrial]:
     """Return the known trials that did not fail and are allowed."""
     if not plan.known:
         return []
-    known: list[KnownTrial] = load("skbayes.options.warm_start.known_trials:promising")(
-        plan
-    )
+    select = load("skbayes.options.warm_start.known_trials:promising")
+    known: list[KnownTrial] = select(plan)
     return known
 
 
