@@ -64,32 +64,35 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     Notes
     -----
-    `fit` calls these hooks in this order. They receive the plan of the search and
-    return values; only `fit` sets attributes. ``found`` are the attributes so far.
+    `fit` calls these hooks in this order. They receive the plan of the search, or its
+    finished parts, and return values; only `fit` sets attributes. ``found`` are the
+    attributes so far.
 
-    1. ``_resolve(settings, X, y, params)``: the settings for these data, and the data
+    1. ``_tuned()``: the estimator to tune.
+    2. ``_refit_choice()``: the meaning of `refit`.
+    3. ``_resolve(settings, X, y, params)``: the settings for these data, and the data
        of the trials.
-    2. ``_check_refit(settings)``: errors for wrong values of `refit`.
-    3. ``_make_objective(settings, scorers)``: the objective of the trials.
-    4. ``_make_space(notation, rule)``: the search space.
-    5. ``_own_values(estimator)``: the current values of the parameters.
-    6. ``_known_results(notation, space, objective)``: observations of an earlier
+    4. ``_check_refit(settings)``: errors for wrong values of `refit`.
+    5. ``_make_objective(settings, scorers)``: the objective of the trials.
+    6. ``_make_space(notation, rule)``: the search space.
+    7. ``_own_values(estimator)``: the current values of the parameters.
+    8. ``_known_results(notation, space, objective)``: observations of an earlier
        search.
-    7. ``_ladder(settings, space, prior, y)``: the stages, each with its trials, samples
+    9. ``_ladder(settings, space, prior, y)``: the stages, each with its trials, samples
        and optimizer.
-    8. ``_make_optimizer(plan)``: the optimizer of the only stage.
-    9. ``_trial_data(plan)``: data of the trials in place of `X`.
-    10. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
-    11. ``_describe(plan, outcome)``: the attributes that describe the trials, such as
+    10. ``_make_optimizer(plan)``: the optimizer of the only stage.
+    11. ``_trial_data(plan)``: data of the trials in place of `X`.
+    12. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
+    13. ``_describe(plan, outcome)``: the attributes that describe the trials, such as
         ``cv_results_``.
-    12. ``_extra_columns(plan, history)``: columns of ``cv_results_`` in addition to
+    14. ``_extra_columns(plan, history)``: columns of ``cv_results_`` in addition to
         those of GridSearchCV.
-    13. ``_select(plan, found)``: the ``best_*`` attributes.
-    14. ``_selection_scores(plan, results)``: the scores by which the best row is
+    15. ``_select(plan, found)``: the ``best_*`` attributes.
+    16. ``_selection_scores(plan, results)``: the scores by which the best row is
         chosen.
-    15. ``_refit_rows(plan, found)``: the rows for the refit.
-    16. ``_unfitted(plan, params)``: the estimator for the refit.
-    17. ``_refitted(plan, model)``: the final model after the refit.
+    17. ``_refit_rows(plan, found)``: the rows for the refit.
+    18. ``_unfitted(plan, params)``: the estimator for the refit.
+    19. ``_refitted(plan, model)``: the final model after the refit.
     """
 
     # Number of initial configurations, unless `initial_points` sets it.
@@ -102,6 +105,13 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     _not_of_fit: tuple[str, ...] = ()
 
     # -- hooks --------------------------------------------------------------------
+
+    def _tuned(self) -> Any:
+        """Return the estimator to tune."""
+        return self.estimator
+
+    def _refit_choice(self) -> RefitChoice:
+        return refit_choice(self.refit, self.scoring)
 
     def _resolve(
         self, settings: Settings, X: Any, y: Any, params: Mapping[str, Any]
@@ -361,13 +371,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         plain = copy.copy(self)
         plain.estimator, plain.refit = self._tuned(), self._refit_choice().scored_by
         return plain
-
-    def _tuned(self) -> Any:
-        """Return the estimator to tune."""
-        return self.estimator
-
-    def _refit_choice(self) -> RefitChoice:
-        return refit_choice(self.refit, self.scoring)
 
     def _settings(self) -> Settings:
         """Return the parameters, parsed; TypeError or ValueError if they are wrong."""
