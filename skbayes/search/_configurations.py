@@ -35,12 +35,19 @@ MAX_VALUES = 50
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
+def warn_of_empty(notation: Any) -> None:
+    """Warn if a search space has no parameters."""
+    several = isinstance(notation, list | tuple)
+    if notation == {} or (several and not any(notation)):
+        warn_user(
+            "search_spaces is empty: only the current parameters of the estimator are "
+            "tried. Write search_spaces='auto', or a dict such as "
+            "{'C': (0.1, 10.0, 'log-uniform')}."
+        )
+
+
 def check_configurations(
-    settings: Settings,
-    notation: Any,
-    space: Space,
-    options: Mapping[str, Any],
-    assign: Assignment,
+    settings: Settings, space: Space, options: Mapping[str, Any], assign: Assignment
 ) -> list[Any]:
     """Check names and values of the parameters; return estimators with them.
 
@@ -54,13 +61,6 @@ def check_configurations(
             is_kind = isinstance(value, type) and hasattr(value, "get_params")
             if is_kind and not isinstance(own.get(name), type):
                 check_instances(value, f"search_spaces: each value of {name!r}")
-    several = isinstance(notation, list | tuple)
-    if notation == {} or (several and not any(notation)):
-        warn_user(
-            "search_spaces is empty: only the current parameters of the estimator are "
-            "tried. Write search_spaces='auto', or a dict such as "
-            "{'C': (0.1, 10.0, 'log-uniform')}."
-        )
     check_candidates(estimator, sample)
     models = [configured(estimator, params) for params in sample]
     try:

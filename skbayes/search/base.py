@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Self
@@ -19,7 +19,7 @@ from sklearn.utils.metadata_routing import MethodMapping
 from skbayes import compat
 from skbayes.search import _validation as validate
 from skbayes.search import choice, outside
-from skbayes.search._configurations import check_configurations
+from skbayes.search._configurations import check_configurations, warn_of_empty
 from skbayes.search.display import ResultDisplay
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import (
@@ -425,6 +425,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         notation, untuned, facts = outside.resolved_spaces(settings, X, y)
         for aspect in aspects:
             notation = aspect.prepare(notation, routed)
+        warn_of_empty(notation)
         space = with_ones(settings.estimator, self._make_space(notation, settings.rule))
         own = self._own_values(settings.estimator)
         initial_points = points_to_begin_with(settings, space, own)
@@ -432,14 +433,13 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         # A copy, without cached results of the constraint.
         space = space.with_constraint(space.constraint)
         validate.check_constraint(space)
-        known: Sequence[KnownTrial] = ()
-        if self.warm_start_from is not None:
-            with naming("warm_start_from"):
-                known = self._known_results(notation, space, objective)
+        is_warm = self.warm_start_from is not None
+        with naming("warm_start_from"):
+            known = self._known_results(notation, space, objective) if is_warm else []
         seed = draw_seed(self.random_state)
         ladder = self._ladder(settings, space, prior, y)
         assign = ladder.rungs[0].assign
-        models = check_configurations(settings, notation, space, options, assign)
+        models = check_configurations(settings, space, options, assign)
         validate.check_target(models, settings.scoring, y)
 
         split_params = routed.splitter.split

@@ -161,8 +161,8 @@ def header_of(
 
 def journal_of(search: SearchParameters, plan: Plan, n_points: int) -> Journal:
     """Return the journal of a search, with the default number of trials in flight."""
-    journal: Journal = load("skbayes.options.journal.opening:journal_of")(
-        search, plan, n_points
+    journal: Journal = load("skbayes.options.journal.journal:Journal")(
+        search.journal, plan.space, plan.header, n_points
     )
     return journal
 

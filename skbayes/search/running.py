@@ -103,9 +103,8 @@ class RunningSearch:
             if not isinstance(given, str):
                 n_points = int(given)
             if search.journal is not None:
-                file = outside.journal_of(search, plan, n_points)
-                journal = file = stack.enter_context(file)
-                n_points = file.n_points
+                file = stack.enter_context(outside.journal_of(search, plan, n_points))
+                journal, n_points = file, file.n_points
                 outside.check_recorded_scores(plan, file)
             yield cls(search, plan, context, journal, optimizer, n_points, begin)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from skbayes import compat
 from skbayes.options.journal.identity import describe_search, search_metadata
-from skbayes.options.journal.journal import Journal, recorded
+from skbayes.options.journal.journal import recorded
 from skbayes.search.parameters import SearchParameters
 from skbayes.space import Space
 from skbayes.trial.fold import Job
@@ -49,12 +49,6 @@ def header_of(
     assert search.journal is not None
     is_seeded = isinstance(search.random_state, Integral)
     return recorded(search.journal, header, is_seeded)
-
-
-def journal_of(search: SearchParameters, plan: Plan, n_points: int) -> Journal:
-    """Return the journal of a search, with the default number of trials in flight."""
-    assert search.journal is not None
-    return Journal(search.journal, plan.space, plan.header, n_points)
 
 
 def check_recorded_scores(plan: Plan, journal: NullJournal) -> None:
