@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -51,6 +52,7 @@ class Program:
 
     server: subprocess.Popen
     output: Path
+    code: int | None = None
 
     def __post_init__(self):
         self.pid = int(self.server.stdout.readline())
@@ -61,7 +63,16 @@ class Program:
 
     def wait(self):
         """Return its exit code after its end."""
-        return int(self.server.stdout.readline())
+        if self.code is None:
+            self.code = int(self.server.stdout.readline())
+        return self.code
+
+    def end(self):
+        """Kill it, if it still runs, such as after a test that failed."""
+        if self.code is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
 
 
 @pytest.fixture(scope="session")
@@ -77,14 +88,18 @@ def server():
 @pytest.fixture
 def start(server, tmp_path_factory):
     """Return a function that starts a program with arguments and variables."""
+    programs = []
 
     def started(code, *arguments, **variables):
         output = tmp_path_factory.mktemp("program") / "output"
         request = code, list(map(str, arguments)), variables, str(output)
         print(json.dumps(request), file=server.stdin, flush=True)
-        return Program(server, output)
+        programs.append(Program(server, output))
+        return programs[-1]
 
-    return started
+    yield started
+    for program in programs:
+        program.end()
 
 
 def wait_until(condition):

@@ -291,8 +291,12 @@ def test_ctrl_c_ends_the_fits_of_processes(is_terminal, tmp_path, start_search):
 @posix
 def test_a_second_ctrl_c_passes_on_at_once(start_search):
     program = start_search("threading")
-    while "\nKeyboardInterrupt\n" not in program.text():
+
+    def is_over():
         with contextlib.suppress(ProcessLookupError):
             os.kill(program.pid, signal.SIGINT)
         time.sleep(0.2)
+        return "\nKeyboardInterrupt\n" in program.text()
+
+    wait_until(is_over)
     assert program.wait() != 0
