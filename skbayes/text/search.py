@@ -534,7 +534,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     _without_effect = MultiStageSearchCV._without_effect | {"space", "dev", "language"}
     _not_sent = MultiStageSearchCV._not_sent | {"dev"}
 
-    _n_initial_points = "auto"
+    _n_initial_points = _n_timed_points = "auto"
     _cache_limit = 4e9
 
     def __init__(

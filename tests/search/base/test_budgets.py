@@ -168,6 +168,16 @@ def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
         search_of(Here(), timeout=1e-9, n_jobs=1).fit(X, y)
 
 
+@pytest.mark.parametrize("limits, n", [({"n_iter": None, "timeout": 60.0}, 3), ({}, 4)])
+def test_with_the_time_alone_the_model_begins_after_three_trials(limits, n, fake_clock):
+    names = ("ccp_alpha", "min_impurity_decrease", "min_weight_fraction_leaf")
+    space = {name: (0.0, 0.4, "uniform") for name in names}
+    given = {"n_iter": 8, "initial_points": None, "cv": 2} | limits
+    search = BayesSearchCV(TimedTree(random_state=0), space, random_state=0, **given)
+    search.fit(X, y)
+    assert [t.expected_improvement is None for t in search.trials_].index(False) == n
+
+
 @pytest.mark.parametrize("refit", [True, False, "ensemble"])
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_every_search_ends_in_time_without_a_number_of_trials(kind, refit, fake_clock):
