@@ -174,10 +174,11 @@ class TimedLadder(Ladder):
     """Stages that are chosen by measured times.
 
     The first configuration is timed on growing samples, until half of the time does not
-    suffice for `N_SEARCHED` configurations of the next size with one fold. After these,
-    the best configurations get the largest sample, with all folds if possible, for
-    which there is time. If half of the time suffices for all rows and folds, they are
-    the only stage after the timing. At the start, `n_timed` configurations are timed.
+    suffice for `N_SEARCHED` configurations of the next size with one fold. With too few
+    rows for samples, one fold is timed. After these, the best configurations get the
+    largest sample, with all folds if possible, for which there is time. If half of the
+    time suffices for all rows and folds, they are the only stage after the timing. At
+    the start, `n_timed` configurations are timed.
     """
 
     most_trials: float = math.inf
@@ -232,7 +233,7 @@ class TimedLadder(Ladder):
                 break
             # The costs on a larger sample are measured before it is searched.
             same = (r for r in self.rungs if r.samples == rung.samples)
-            if (timing := next(same)).role == "time":
+            if (timing := next(same)).role == "time" and timing is not last:
                 return timing
             chosen = rung
         return chosen

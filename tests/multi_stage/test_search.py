@@ -513,6 +513,23 @@ def test_the_last_stage_is_the_largest_for_which_there_is_time(
     assert np.isfinite(search.best_score_)
 
 
+@pytest.mark.filterwarnings("ignore:best_score_ is")
+@pytest.mark.parametrize(
+    "timeout, n_folds", [(110.0, [1, 3, 3]), (40.0, [1, 1, 1]), (3.0, [1, 1, 1])]
+)
+def test_few_rows_have_one_fold_before_all_if_time_is_short(
+    timeout, n_folds, fake_clock
+):
+    search = timed(1200, timeout=timeout)  # a fit takes 0.8 s
+    assert {trial.fidelity.train_fraction for trial in search.trials_} == {1.0}
+    folds = [int(trial.fitted.sum()) for trial in search.trials_]
+    assert folds[:3] == n_folds and folds == sorted(folds)
+    assert (folds[-1] == 3) == (timeout >= 40.0)
+    assert (search.best_fidelity_.n_folds is None) == (timeout >= 40.0)
+    plain = timed(1200, timeout=timeout, n_iter=2)
+    assert {int(trial.fitted.sum()) for trial in plain.trials_} == {3}
+
+
 def test_samples_have_all_classes_and_several_groups(fake_clock):
     y = np.r_[np.zeros(13000), np.ones(490), np.full(10, 2)]
     options = {"n_iter": 6, "timeout": 100.0, "refit": False, "cv": 3}
