@@ -1,0 +1,442 @@
+"""Searches with a limit of time on a simulated clock: gains of the first seconds.
+
+The classes of skbayes run as they are, but YAHPO Gym's surrogates replace the fits, and
+a simulation replaces two workers. A fit takes the predicted time, in proportion to the
+own values, which take 0.3, 1 or 3 s on all rows. A proposal takes `THINKING` seconds,
+and the first fit begins after `STARTING` seconds.
+
+A task is named "group:data set/training rows/seconds". Half of the data sets are to
+"choose" between variants, and half to "judge". The learner is XGBoost, whose surrogate
+knows the sizes of training sets, or perceptrons ("lcbench"), whose tables have too few
+rows for stages. The score of a fold is the log loss of one replication, times noise.
+The standard deviation of its logarithm is 0.007 with 12,000 rows, as measured with
+LightGBM, and inversely proportional to the root of the rows. The loss of a result is
+the mean without noise of other replications.
+
+The first columns are percentages of the attainable gain after 15, 30 and 60 s: the
+logarithm of the ratio of the own loss to the loss, divided by that of the best known
+loss, and at least -100. The limit is 60 s; earlier, the best configuration so far
+counts as in minutes.py. Then follow the percentage of runs whose loss at the end
+exceeds the own one by more than 1%, and the number of trials. Data sets are left out if
+the best of 1000 random configurations gains less than 2%, or if their recorded fits
+take more than 300 s, which truncated the records.
+
+Example: python benchmarks/first_seconds.py run --tasks choose --methods bayes,stages
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import contextlib
+import heapq
+import itertools
+import math
+import threading
+import warnings
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import tasks
+from harness import Record, Runs, Study, main
+from methods import Float, Int, Params, as_notation, make_method
+from sklearn.base import BaseEstimator
+
+from skbayes import BayesSearchCV, MultiStageSearchCV
+from skbayes.loop import scheduler
+from skbayes.options.limits import aspect
+from skbayes.search import running
+from skbayes.trial import evaluator
+from skbayes.trial.backend import Backend
+from skbayes.trial.records import FoldResult, FoldStatus
+
+N_FOLDS, N_WORKERS, MARKS = 5, 2, (15.0, 30.0, 60.0)
+STARTING, THINKING = 1.1, 0.05
+LEAST_GAIN, N_RANDOM, NOISE = 0.02, 1000, 0.007
+OWN_SECONDS, MOST_SECONDS = (0.3, 1.0, 3.0), 300.0
+
+# Ranges and own values of the parameters that are searched, and values of the others.
+XGBOOST = {
+    "eta": (Float(0.01, 0.5, log=True), 0.3),
+    "nrounds": (Int(20, 400, log=True), 100),
+    "max_depth": (Int(2, 12), 6),
+    "min_child_weight": (Float(2.72, 60.0, log=True), 2.72),
+    "subsample": (Float(0.5, 1.0), 1.0),
+    "colsample_bytree": (Float(0.3, 1.0), 1.0),
+    "lambda": (Float(1e-3, 100.0, log=True), 1.0),
+    "alpha": (Float(1e-3, 100.0, log=True), 1e-3),
+}
+TREES = {"booster": "gbtree", "gamma": 1e-4, "colsample_bylevel": 1.0}
+TREES |= {"num.impute.selected.cpo": "impute.median", "rate_drop": 0, "skip_drop": 0}
+PERCEPTRON = {
+    "learning_rate": (Float(1e-4, 0.1, log=True), 1e-3),
+    "batch_size": (Int(16, 512, log=True), 200),
+    "momentum": (Float(0.1, 0.99), 0.9),
+    "weight_decay": (Float(1e-5, 0.1), 1e-4),
+    "num_layers": (Int(1, 5), 1),
+    "max_units": (Int(64, 1024, log=True), 100),
+    "max_dropout": (Float(0.0, 1.0), 0.0),
+}
+Best = list[tuple[float, Params]]
+
+
+class Table:
+    """Losses and times of configurations on one data set."""
+
+    def __init__(self, task: str) -> None:
+        name, rows, seconds = task.partition(":")[2].split("/")
+        self.n_rows, self.instance = int(rows), name.removeprefix("lcbench-")
+        self.is_lcbench = name != self.instance
+        self.model = tasks.yahpo("lcbench" if self.is_lcbench else "rbv2_xgboost")
+        space = PERCEPTRON if self.is_lcbench else XGBOOST
+        self.space = {name: dim for name, (dim, _) in space.items()}
+        self.own = {name: value for name, (_, value) in space.items()}
+        self.unit = 1.0
+        recorded = self.fit(self.own, 1.0, 0)[1]
+        self.unit, self.is_truncated = (
+            float(seconds) / recorded,
+            recorded > MOST_SECONDS,
+        )
+
+    def _predict(
+        self, params: Sequence[Params], names: Sequence[str], **more: Any
+    ) -> np.ndarray:
+        """Return outputs of the surrogate, of shape (n_configurations, n_names)."""
+        fixed = more if self.is_lcbench else TREES | more
+        outputs = self.model.predict([{**fixed, **p} for p in params], self.instance)
+        return np.maximum(outputs[:, list(map(self.model.outputs.index, names))], 1e-3)
+
+    def fit(self, params: Params, share: float, fold: int) -> tuple[float, float]:
+        """Return the log loss with noise and the seconds of a fit."""
+        text = f"{sorted(params.items())} {share:.4f} {fold}"
+        noise = np.random.default_rng(zlib.crc32(text.encode())).standard_normal()
+        noise *= NOISE * math.sqrt(12000 / self.n_rows)
+        names, more = ["logloss", "timetrain"], {}
+        if self.is_lcbench:
+            names = ["val_cross_entropy", "time"]
+        else:
+            more = {"trainsize": max(share, 0.03), "repl": fold + 1}
+        loss, seconds = self._predict([params], names, **more)[0].tolist()
+        return loss * math.exp(noise), self.unit * seconds
+
+    def losses(self, params: Sequence[Params]) -> np.ndarray:
+        """Return the losses on all rows, of other replications."""
+        if self.is_lcbench:
+            return self._predict(params, ["test_cross_entropy"])[:, 0]
+        found = [self._predict(params, ["logloss"], repl=k) for k in (6, 8, 10)]
+        return np.mean(found, axis=0)[:, 0]
+
+
+# -- simulation --------------------------------------------------------------------
+
+
+class Clock:
+    """Substitute for the module `time`, which the simulation advances."""
+
+    now = 0.0
+
+    def time(self) -> float:
+        """Return the simulated time."""
+        return self.now
+
+    perf_counter = monotonic = time
+
+
+CLOCK = Clock()
+
+
+class Workers(Backend):
+    """Simulated workers, which are also the executor of trials.
+
+    Each trial runs in a thread of its own. Only one thread runs at a time: the search,
+    or a trial until it waits for its fits.
+    """
+
+    aborts = True
+
+    def __init__(self, plan: Any, table: Table) -> None:
+        super().__init__(plan.job, n_workers=N_WORKERS)
+        self.plan, self.table, self.start_time = plan, table, CLOCK.now
+        self.free = [CLOCK.now] * N_WORKERS
+        self.queue: deque = deque()  # fits that no worker has begun
+        self.ends: list = []  # heap of the ends of fits
+        self.order = itertools.count()
+        self.trials: dict[int, Future] = {}
+        self.baton = threading.Semaphore(0)
+        self.stopped = False
+
+    @property
+    def unfinished(self) -> list[int]:
+        """Numbers of the trials that were not returned."""
+        return sorted(self.trials)
+
+    def start(self, number: int, task: Callable, alone: bool = False) -> None:
+        """Start a trial, after the time of its proposal."""
+        CLOCK.now += THINKING
+        self.trials[number] = future = Future()
+
+        def serve() -> None:
+            try:
+                future.set_result(task(None))
+            except BaseException as error:
+                future.set_exception(error)
+            self.baton.release()
+
+        threading.Thread(target=serve, daemon=True).start()
+        self.baton.acquire()
+        self._begin_fits()
+
+    def run(self, parallel: Any, folds: Any, spent: float = 0.0) -> list[FoldResult]:
+        """Wait for fits, in the thread of a trial."""
+        if self.stopped:
+            return [FoldResult(status=FoldStatus.INTERRUPTED) for _ in folds]
+        results: list[Any] = [None] * len(folds)
+        resumed = threading.Semaphore(0)
+        for place, fold in enumerate(folds):
+            self.queue.append((fold, results, place, resumed, CLOCK.now))
+        self.baton.release()
+        resumed.acquire()
+        return results
+
+    def _begin_fits(self) -> None:
+        while self.queue and len(self.ends) < N_WORKERS:
+            fold, results, place, resumed, asked = self.queue.popleft()
+            share = self.plan.train_fraction(fold.sample)
+            loss, seconds = self.table.fit(fold.params, share, fold.index)
+            end = max(asked, heapq.heappop(self.free)) + seconds
+            result = FoldResult({"score": -loss}, seconds, 0.0)
+            entry = (end, next(self.order), results, place, resumed, result)
+            heapq.heappush(self.ends, entry)
+
+    def finished(self, seconds: float = math.inf) -> dict[int, Future]:
+        """Advance the clock until a trial ends, at most by some seconds."""
+        until, limit = CLOCK.now, CLOCK.now + seconds
+        while not any(future.done() for future in self.trials.values()):
+            if not self.ends or (self.ends[0][0] > limit and not self.stopped):
+                until = max(until, limit) + 1e-6
+                break
+            end, _, results, place, resumed, result = heapq.heappop(self.ends)
+            heapq.heappush(self.free, end)
+            if self.stopped:
+                result = FoldResult(status=FoldStatus.INTERRUPTED)
+            else:
+                until = max(until, end)
+            results[place], CLOCK.now = result, end
+            if all(result is not None for result in results):
+                resumed.release()
+                self.baton.acquire()
+            self._begin_fits()
+        CLOCK.now = until
+        done = [n for n in self.unfinished if self.trials[n].done()]
+        return {number: self.trials.pop(number) for number in done}
+
+    def stop(self) -> None:
+        """Interrupt all fits."""
+        self.stopped = True
+
+    def drop(self) -> None:
+        """Drop nothing: trials do not run in the calling thread."""
+
+
+class Simulated(running.RunningSearch):
+    """Search with simulated workers."""
+
+    @contextlib.contextmanager
+    def _workers(self, trial_data: Any) -> Iterator[Any]:
+        workers = Workers(self.plan, self.search.estimator.table)
+        budget = self._begin_budget(workers, math.inf)
+        made = evaluator.CandidateEvaluator(self.plan, workers, math.inf)
+        yield made, workers, budget, None
+
+
+class Tabulated(BaseEstimator):
+    """Estimator whose fits are in a table, with the parameters of its space."""
+
+    def __init__(self, table: Any, values: Any) -> None:
+        self.table, self.values = table, values
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters."""
+        return {"table": self.table, **self.values}
+
+    def set_params(self, **params: Any) -> Tabulated:
+        """Set parameters."""
+        self.values = self.values | params
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> Tabulated:
+        """Raise an error: no fit is real."""
+        raise NotImplementedError
+
+    score: Any = fit
+
+    def __sklearn_clone__(self) -> Tabulated:
+        return Tabulated(self.table, self.values)
+
+
+def _search(kind: type, table: Table, seed: int, **options: Any) -> tuple[Best, int]:
+    """Return the best configurations of a search with their times."""
+    for module in (scheduler, evaluator, running, aspect):
+        module.time = CLOCK  # type: ignore[attr-defined]
+    CLOCK.now = 0.0
+    given = {"n_iter": None, "timeout": MARKS[-1], "cv": N_FOLDS, "n_jobs": N_WORKERS}
+    given |= {"random_state": seed, **options}
+    model = Tabulated(table, table.own)
+    search = kind(model, as_notation(table.space), **given)
+    X = np.zeros((table.n_rows * N_FOLDS // (N_FOLDS - 1), 1))
+    plan = search._plan(X, None, {})
+    with Simulated.opened(search, plan, {}, CLOCK.now) as simulated:
+        CLOCK.now = STARTING
+        outcome = simulated.run()
+        found = search._set(search._results(simulated.plan, outcome))
+        chosen = search._select(simulated.plan, found)["best_params_"]
+    ended = [
+        (t.started + t.duration, (t.fidelity.stage, t.score), t.params)
+        for t in search.trials_
+        if t.started is not None and t.state == "complete"
+    ]
+    return [*_best(ended), (MARKS[-1], chosen)], len(search.trials_)
+
+
+def _best(ended: list[tuple[float, Any, Params]]) -> Best:
+    """Return the trials that are better than all earlier ones, with their times."""
+    best, found = None, []
+    for end, score, params in sorted(ended, key=lambda trial: trial[0]):
+        if end <= MARKS[-1] and (best is None or score > best):
+            best = score
+            found.append((end, params))
+    return found
+
+
+# -- rivals ------------------------------------------------------------------------
+
+
+def _trial(
+    table: Table, params: Params, free: list[float], share: float = 1.0
+) -> tuple[float, float]:
+    """Run the folds of a trial; return its end and its score."""
+    scores, ends = [], []
+    for fold in range(N_FOLDS):
+        loss, seconds = table.fit(params, share, fold)
+        ends.append(heapq.heappop(free) + seconds)
+        heapq.heappush(free, ends[-1])
+        scores.append(-loss)
+    return max(ends), float(np.mean(scores))
+
+
+def _random(table: Table, seed: int) -> tuple[Best, int]:
+    draw, free = make_method("random", table.space, seed), [STARTING] * N_WORKERS
+    ended: list[tuple[float, Any, Params]] = []
+    while min(free) < MARKS[-1]:
+        params = draw.ask()
+        ended.append((*_trial(table, params, free), params))
+    return _best(ended), len(ended)
+
+
+def _halving(table: Table, seed: int) -> tuple[Best, int]:
+    """Repeat successive halving with three times as many candidates, as minutes.py."""
+    draw, free = make_method("random", table.space, seed), [STARTING] * N_WORKERS
+    found: Best = []
+    for k in itertools.count(1):
+        candidates = [draw.ask() for _ in range(3**k)]
+        for rung in range(k, -1, -1):
+            scores = [_trial(table, p, free, 3.0**-rung)[1] for p in candidates]
+            order = np.argsort(scores)[::-1][: math.ceil(len(scores) / 3)]
+            candidates = [candidates[i] for i in order]
+            free = [max(free)] * N_WORKERS
+            if free[0] > MARKS[-1]:
+                return found, sum(3**i for i in range(1, k))
+        found.append((free[0], candidates[0]))
+    raise AssertionError
+
+
+BAYES, STAGES = partial(_search, BayesSearchCV), partial(_search, MultiStageSearchCV)
+METHODS: dict[str, Callable[[Table, int], tuple[Best, int]]] = {
+    "stages": STAGES,
+    "bayes": BAYES,
+    "bayes-8": partial(BAYES, initial_points=8),
+    "bayes-ei": partial(BAYES, surrogate=("gp", "ei")),
+    "bayes-pruned": partial(BAYES, pruning=True),
+    "random": _random,
+    "halving": _halving,
+}
+
+
+def task_names() -> list[str]:
+    """Return the tasks of both groups; data sets are assigned by chance."""
+    found = []
+    for scenario, prefix in (("rbv2_xgboost", ""), ("lcbench", "lcbench-")):
+        instances = tasks.yahpo(scenario).instances
+        order = np.random.default_rng(0).permutation(len(instances)).tolist()
+        for place, index in enumerate(order):
+            group = ("choose", "judge")[place % 2]
+            n_rows = 1200 if prefix else (3000, 12000, 40000)[place // 2 % 3]
+            seconds = OWN_SECONDS[place // 6 % 3]
+            found.append(f"{group}:{prefix}{instances[index]}/{n_rows}/{seconds}")
+    return found
+
+
+@cache
+def best_known(task: str) -> tuple[float, float]:
+    """Return the losses of the own values and of the best random configuration."""
+    table = Table(task)
+    draw = make_method("random", table.space, zlib.crc32(task.encode()))
+    own, *others = table.losses([table.own, *(draw.ask() for _ in range(N_RANDOM))])
+    return float(own), float(min(others))
+
+
+def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Return the losses at the marks, of the own values, and the best known one."""
+    warnings.simplefilter("ignore")
+    table, (own, best) = Table(task), best_known(task)
+    record: Record = {"own": own, "best": best, "losses": [], "trials": 0}
+    if math.log(own / best) < LEAST_GAIN or table.is_truncated:
+        return record
+    number = zlib.crc32(f"{task} {seed}".encode()) % 2**31
+    found, record["trials"] = METHODS[method](table, number)
+    for mark in MARKS:
+        reached = [params for end, params in found if end <= mark]
+        record["losses"] += table.losses([[table.own, *reached][-1]]).tolist()
+    return record
+
+
+def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
+    """Return the columns of each run."""
+    best: dict[str, float] = {}
+    for own in runs.values():
+        for (task, _), record in own.items():
+            least = min(*record["losses"], record["best"], math.inf)
+            best[task] = min(best.get(task, math.inf), least)
+    found: dict[str, dict] = {}
+    for method, own in runs.items():
+        found[method] = {}
+        for key, record in own.items():
+            if record["losses"]:
+                gains = np.log(record["own"] / np.array(record["losses"]))
+                shares = 100.0 * gains / math.log(record["own"] / best[key[0]])
+                worse = 100.0 * (gains[-1] < -0.01)
+                row = [*np.maximum(shares, -100.0), worse, record["trials"]]
+                found[method][key] = np.array(row)
+    return found
+
+
+STUDY = Study(
+    name="first_seconds",
+    tasks=task_names,
+    methods=tuple(METHODS),
+    run=run,
+    columns=lambda options: [*(f"{mark:g} s" for mark in MARKS), "worse %", "trials"],
+    figures=figures,
+    group=lambda task: task.split(":")[0] + " lcbench" * ("lcbench" in task),
+    overall=False,
+    seeds=1,
+)
+
+if __name__ == "__main__":
+    main(STUDY, __doc__)
