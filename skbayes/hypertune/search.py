@@ -733,9 +733,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         scores = results[f"mean_test_{plan.objective.name}"]
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
-    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
-        attributes, stages = super()._select(plan, found), found["cv_results_"]["stage"]
-        chosen = attributes.get("best_index_")
+    def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        attributes = super()._select(plan, fitted)
+        chosen, stages = attributes.get("best_index_"), fitted["cv_results_"]["stage"]
         if callable(plan.refit.plain) and stages[chosen] < stages.max():
             raise ValueError(
                 f"refit chose row {chosen}, a trial on a small sample. Trials on all "

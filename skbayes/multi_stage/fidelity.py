@@ -63,15 +63,15 @@ class MultiFidelity(Surrogate):
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> MultiFidelity:
         """Fit the surrogate to scores, together with those at other fidelities."""
-        more = {}
+        options = {}
         if noise is not None:
-            more["noise"] = np.concatenate([noise, np.zeros(len(self._y))])
+            options["noise"] = np.concatenate([noise, np.zeros(len(self._y))])
         # Scores at the target fidelity come first: with many scores, a Gaussian process
         # learns its hyper-parameters from the first ones.
         self.surrogate = self.surrogate.fit(
             np.vstack([self._widened(X), self._earlier]),
             np.concatenate([y, self._y]),
-            **more,
+            **options,
         )
         return self
 

@@ -121,10 +121,10 @@ class Costs:
             trial for k in begins.values() for trial in history[k : k + N_SEARCHED]
         ]
         keys = [option_key(trial.params) for trial in candidates]
-        own = [t for t, k in zip(candidates, keys, strict=True) if k == keys[0]]
+        of_first = [t for t, k in zip(candidates, keys, strict=True) if k == keys[0]]
         # Times of several folds are more precise.
-        own.sort(key=lambda trial: int(trial.fitted.sum()))
-        complete = [trial for trial in own if trial.state == TrialState.COMPLETE]
+        of_first.sort(key=lambda trial: int(trial.fitted.sum()))
+        complete = [trial for trial in of_first if trial.state == TrialState.COMPLETE]
         seconds = {t.fidelity.train_fraction: _of_fit(t, n_workers) for t in complete}
         costs = cls(seconds, 1.0, n_workers)
         best = best_of(last_search(history) or history, N_RESERVED // 2)
@@ -212,7 +212,7 @@ class TimedLadder(Ladder):
         seconds: float | None,
         n_workers: int,
     ) -> Stage | None:
-        """Return the stage after the last one, which may be the last one again."""
+        """Return the stage after `last`, which is `last` itself to continue it."""
         if last is None:
             return self.rungs[0]
         costs = Costs.measured(history, n_workers)

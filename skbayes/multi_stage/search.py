@@ -94,12 +94,12 @@ class MultiStageSearchCV(BayesSearchCV):
         Training size of each stage: a fraction in (0, 1] of each split's training set,
         or a number of rows. Sizes must not decrease, and the last one is usually 1.0.
         "auto" without `timeout` begins with 2500 to 12500 rows, and multiplies their
-        number by 5 from stage to stage. Training sets of less than 12500 rows have a
-        single stage. "auto" with `timeout` first measures times. About half of the time
-        or more is for trials with one fold, on as many rows as allow about 20 of them
-        in half of the time. The best ones then have all rows and, if possible, all
-        folds. Otherwise, `best_score_` is the score on the first fold, and a warning is
-        issued.
+        number by 5 from stage to stage. With fewer than 12500 training rows, there is a
+        single stage. "auto" with `timeout` first measures times. At least about half of
+        the time is for trials with one fold, on the largest sample on which about 20
+        trials take half of the time. The best configurations are then compared on all
+        rows, with all folds if there is time. Otherwise, `best_score_` is the score on
+        the first fold, and a warning is issued.
 
         The rows are drawn once, so all trials of a stage use the same rows. They are a
         subset of the rows of the next stage. Rows are stratified for classifiers, and
@@ -144,7 +144,7 @@ class MultiStageSearchCV(BayesSearchCV):
         remains when it begins, proportional to its number of trials times the size of
         its training sets. Time that it does not use is available to later stages.
         Except for its first trial, a stage does not start a trial that is expected to
-        exceed its share. This rule is for given `stages` only.
+        exceed its share. With ``stages="auto"``, these rules do not apply.
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with the trials so far after every
         trial. The search ends when one of them returns True; running trials are
@@ -618,8 +618,8 @@ class MultiStageSearchCV(BayesSearchCV):
         if isinstance(settings.sizes, str):
             n_samples = n_samples_of(X, y) or 1
             n_rows = int(share_of_splits(self.cv, n_samples) * n_samples)
-            given = n_rows, y, params.get("groups"), self.n_iter
-            sizes = chosen_sizes(*given, self._chooses_by_time())
+            arguments = n_rows, y, params.get("groups"), self.n_iter
+            sizes = chosen_sizes(*arguments, self._chooses_by_time())
             settings = replace(settings, sizes=sizes)
         return settings, X, y
 
@@ -634,39 +634,39 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _n_trials(self, settings: Settings) -> list[float]:
         """Return the number of trials of each stage."""
-        n_stages, given = len(settings.sizes), settings.n_iter
+        n_stages, n_iter = len(settings.sizes), settings.n_iter
         if self._chooses_by_time():
-            if not (given is None or isinstance(given, Integral)):
+            if not (n_iter is None or isinstance(n_iter, Integral)):
                 raise ValueError(
                     "n_iter must be an int or None with stages='auto' and a timeout, "
-                    f"which choose the number of stages, got {given!r}."
+                    f"which choose the number of stages, got {n_iter!r}."
                 )
             return [0] * (n_stages - 1) + [self._most_trials()]
-        if given is None and n_stages == 1:
+        if n_iter is None and n_stages == 1:
             return [math.inf]
-        if given is None:
+        if n_iter is None:
             raise ValueError(
                 "n_iter=None requires stages='auto' and a timeout, or one stage."
             )
-        if isinstance(given, Integral):
-            return list(_shares(int(given), n_stages))
+        if isinstance(n_iter, Integral):
+            return list(_shares(int(n_iter), n_stages))
         whole = all(
             isinstance(n, Integral) and not isinstance(n, bool) and int(n) >= 1
-            for n in given
+            for n in n_iter
         )
-        if len(given) != n_stages or not whole:
+        if len(n_iter) != n_stages or not whole:
             raise ValueError(
                 "n_iter must be an int, or have an int of at least 1 for each of "
-                f"the {n_stages} stages, got {given!r}."
+                f"the {n_stages} stages, got {n_iter!r}."
             )
-        return [int(n) for n in given]
+        return [int(n) for n in n_iter]
 
     def _make_optimizer(self, plan: Plan) -> Optimizer:
         n_trials = self._n_trials(plan.settings)
         return self._optimizer_for(plan, n_trials[0] or n_trials[-1])
 
     def _takes_fidelity(self) -> bool | None:
-        """Return whether the surrogate can use earlier stages; None for other ones."""
+        """Return whether the surrogate can use earlier stages, None if not known."""
         return capability(check_surrogate(self._model()[0]), "takes_fidelity")
 
     def _mixes_fidelities(self) -> bool:
@@ -676,7 +676,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return bool(self._takes_fidelity() if is_auto else self.multi_fidelity)
 
     def _check_fidelities(self) -> None:
-        """Raise ValueError if surrogates cannot use earlier stages, but must."""
+        """Raise ValueError if the surrogate cannot use earlier stages as requested."""
         if self._mixes_fidelities() and self._takes_fidelity() is False:
             raise ValueError(
                 "multi_fidelity=True needs a surrogate that learns from the share of "
@@ -751,10 +751,10 @@ class MultiStageSearchCV(BayesSearchCV):
     def _first_on_samples(self, plan: Plan) -> Optimizer:
         optimizer = self._make_optimizer(plan)
         # Known scores are not used, because they were computed on all rows.
-        known = promising(plan)
-        order = best_first([score for _, score, *_ in known])
+        trials = promising(plan)
+        order = best_first([score for _, score, *_ in trials])
         for place in order[: self.n_promoted]:
-            optimizer.enqueue(known[place][0])
+            optimizer.enqueue(trials[place][0])
         return optimizer
 
     def _starts(
@@ -842,11 +842,11 @@ class MultiStageSearchCV(BayesSearchCV):
         stage = best.fidelity.stage
         return History([trial for trial in history if trial.fidelity.stage == stage])
 
-    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
-        selected = super()._select(plan, found)
+    def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        selected = super()._select(plan, fitted)
         if "best_index_" not in selected:
             return selected
-        trial = self._ranked(found["trials_"])[selected["best_index_"]]
+        trial = self._ranked(fitted["trials_"])[selected["best_index_"]]
         share, n_folds = trial.fidelity.train_fraction, trial.n_folds
         is_last = (share, n_folds) >= plan.ladder.rungs[-1].amount(plan)
         if not is_last and self.best_of == "last_stage" and trial.fitted.any():

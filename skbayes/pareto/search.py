@@ -545,8 +545,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 del results[key]
         return attributes
 
-    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
-        results, trials = found["cv_results_"], found["trials_"]
+    def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        results, trials = fitted["cv_results_"], fitted["trials_"]
         objectives = plan.objective
         if is_unfinished(trials):
             return self._without_front(plan, results)
@@ -569,7 +569,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         }
         choice = plan.refit.plain
         if choice is not False:
-            attributes |= self._chosen(choice, "refit", rows, found)
+            attributes |= self._chosen(choice, "refit", rows, fitted)
         return attributes
 
     def _without_front(self, plan: Plan, results: Mapping[str, Any]) -> dict[str, Any]:
@@ -589,10 +589,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
         return attributes | best_attributes(results, 0, self._scored_by(choice))
 
     def _chosen(
-        self, choice: Any, parameter: str, rows: np.ndarray, found: Mapping[str, Any]
+        self, choice: Any, parameter: str, rows: np.ndarray, fitted: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the ``best_*`` attributes of one of the trials on the front."""
-        objectives, results = Objectives(self.objectives), found["cv_results_"]
+        objectives, results = Objectives(self.objectives), fitted["cv_results_"]
         _check_choice(choice, objectives.names, parameter)
         if callable(choice):
             index = compat.select_best_index(choice, None, results)
@@ -604,7 +604,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 )
             index = int(choice)
         else:
-            Y = objectives.of_results(results, found["trials_"])[rows]
+            Y = objectives.of_results(results, fitted["trials_"])[rows]
             index = int(rows[choose_point(Y, choice, objectives.names)])
         return best_attributes(results, index, self._scored_by(choice))
 

@@ -55,11 +55,11 @@ def check_configurations(
     """
     estimator = settings.estimator
     sample = [assign(0, dict(params))[0] for params in space.covering_sample()]
-    own = own_values(estimator)
+    values = own_values(estimator)
     for params in sample:
         for name, value in params.items():
             is_kind = isinstance(value, type) and hasattr(value, "get_params")
-            if is_kind and not isinstance(own.get(name), type):
+            if is_kind and not isinstance(values.get(name), type):
                 check_instances(value, f"search_spaces: each value of {name!r}")
     check_candidates(estimator, sample)
     models = [configured(estimator, params) for params in sample]
@@ -118,8 +118,8 @@ def check_values(
             if column.dimension.is_categorical and (place, type(owner)) not in seen:
                 seen.add((place, type(owner)))
                 errors = _wrong_options(owner, leaf, _values(column))
-                known = wrong.setdefault(place, errors)
-                wrong[place] = {k: known[k] for k in known.keys() & errors}
+                common = wrong.setdefault(place, errors)
+                wrong[place] = {k: common[k] for k in common.keys() & errors}
             if place in accepted:
                 continue
             if getattr(column.dimension, "n_items", 0) and place not in refused:
@@ -157,9 +157,9 @@ def check_fit_params(models: Sequence[Any], names: Iterable[str]) -> None:
         return
     for name in names:
         if all(_refuses(model, name) for model in models):
-            known = [k for k in inspect.signature(models[0].fit).parameters if k != "y"]
+            taken = [k for k in inspect.signature(models[0].fit).parameters if k != "y"]
             if isinstance(models[0], Pipeline):
-                known = [
+                taken = [
                     f"{step}__{k}"
                     for step, part in models[0].steps
                     if hasattr(part, "fit")
@@ -167,13 +167,13 @@ def check_fit_params(models: Sequence[Any], names: Iterable[str]) -> None:
                 ]
             raise TypeError(
                 f"fit: {type(models[0]).__name__} takes no {name!r}."
-                f"{did_you_mean(name, [*known, 'groups'])}"
+                f"{did_you_mean(name, [*taken, 'groups'])}"
             )
 
 
 def _refuses(model: Any, name: str) -> bool:
-    known = inspect.signature(model.fit).parameters
-    if name in known:
+    parameters = inspect.signature(model.fit).parameters
+    if name in parameters:
         return False
     # A subclass of another library may accept more.
     ours = type(model).__module__.startswith(("sklearn.", "imblearn."))
@@ -181,7 +181,7 @@ def _refuses(model: Any, name: str) -> bool:
         head, _, leaf = name.partition("__")
         step = dict(model.steps).get(head)
         return not leaf or step is None or hasattr(step, "fit") and _refuses(step, leaf)
-    return all(p.kind is not p.VAR_KEYWORD for p in known.values())
+    return all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
 
 
 def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) -> None:
@@ -190,10 +190,10 @@ def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) ->
     Only estimators of scikit-learn are checked. The methods of others may depend on the
     fit.
     """
-    known = compat.public_scorers(scorers)
+    public = compat.public_scorers(scorers)
     last_steps = list(map(_last_step, models))
     # A scorer need not be hashable.
-    named = known.items() if isinstance(known, dict) else [(scoring, known)]
+    named = public.items() if isinstance(public, dict) else [(scoring, public)]
     for metric, scorer in named:
         methods = compat.response_methods(scorer)
         if methods and all(_surely_lacks(model, methods) for model in last_steps):

@@ -73,17 +73,17 @@ def check_arguments(search: SearchParameters, settings: Settings) -> None:
                 )
 
 
-def _check_pre_dispatch(given: Any) -> None:
+def _check_pre_dispatch(value: Any) -> None:
     """Raise ValueError for a string that joblib cannot evaluate."""
-    if not isinstance(given, str) or given == "all" or compat.eval_expr is None:
+    if not isinstance(value, str) or value == "all" or compat.eval_expr is None:
         return
     try:
-        amount = int(compat.eval_expr(given.replace("n_jobs", "2")))
+        amount = int(compat.eval_expr(value.replace("n_jobs", "2")))
     except Exception:
         amount = 0
     if amount < 1:
         raise ValueError(
-            f"pre_dispatch must be {EXPECTED['pre_dispatch']}, got {given!r}."
+            f"pre_dispatch must be {EXPECTED['pre_dispatch']}, got {value!r}."
         )
 
 
@@ -142,63 +142,63 @@ def check_instances(estimator: Any, name: str) -> None:
 
 def check_metric_name(metric: Any, parameter: str) -> None:
     """Raise ValueError if a metric is a string that scikit-learn does not know."""
-    known = get_scorer_names()
-    if isinstance(metric, str) and metric not in known:
+    names = get_scorer_names()
+    if isinstance(metric, str) and metric not in names:
         raise ValueError(
             f"{parameter}: {metric!r} is not the name of a metric."
-            f"{did_you_mean(metric, known)} sklearn.metrics.get_scorer_names() lists "
+            f"{did_you_mean(metric, names)} sklearn.metrics.get_scorer_names() lists "
             "them."
         )
 
 
 def _check_metric_of_refit(settings: Settings, rules: Sequence[str]) -> None:
     """Check a `refit` that names a metric; warn if the search has another one."""
-    given, scoring = settings.refit.given, settings.scoring
+    refit, scoring = settings.refit.given, settings.scoring
     if _is_several(scoring):
-        hint = did_you_mean(given, [*rules, *scoring])
+        hint = did_you_mean(refit, [*rules, *scoring])
         # Other wrong names are left to scikit-learn.
-        if given not in scoring and hint:
+        if refit not in scoring and hint:
             raise ValueError(
                 "For multi-metric scoring, the parameter refit must be set to a scorer "
-                f"key, a rule or a callable, got {given!r}.{hint}"
+                f"key, a rule or a callable, got {refit!r}.{hint}"
             )
-    elif given in _names_of_single(settings):
+    elif refit in _names_of_single(settings):
         return
-    elif given in get_scorer_names():
+    elif refit in get_scorer_names():
         warn_user(
-            f"refit={given!r} is not the metric of the search, and has no effect. To "
-            f"choose by this metric, write scoring={given!r}."
+            f"refit={refit!r} is not the metric of the search, and has no effect. To "
+            f"choose by this metric, write scoring={refit!r}."
         )
     # A callable may return several metrics, whose names are not known yet.
-    elif did_you_mean(given, rules) or not callable(scoring) or _is_scorer(scoring):
+    elif did_you_mean(refit, rules) or not callable(scoring) or _is_scorer(scoring):
         raise ValueError(
             f"refit must be True, False, a callable, one of {rules}, or one of several "
-            f"metrics, got {given!r}.{did_you_mean(given, rules)}"
+            f"metrics, got {refit!r}.{did_you_mean(refit, rules)}"
         )
 
 
 def check_refit(settings: Settings) -> None:
     """Raise ValueError for an unknown rule."""
     choice, rules = settings.refit, sorted(RULES)
-    given = choice.given
+    refit = choice.given
     if choice.rule is not None and choice.metric is not None:
         several = _is_several(settings.scoring)
-        known = settings.scoring if several else _names_of_single(settings)
-        if choice.metric not in known:
+        metrics = settings.scoring if several else _names_of_single(settings)
+        if choice.metric not in metrics:
             raise ValueError(
                 f"refit: {choice.metric!r} is not a metric of the search."
-                f"{did_you_mean(str(choice.metric), map(str, known))}"
+                f"{did_you_mean(str(choice.metric), map(str, metrics))}"
             )
-    if isinstance(given, Mapping) and choice.rule is None:
-        names, rule = ", ".join(map(repr, rules)), given.get("rule")
-        if "rule" not in given:
+    if isinstance(refit, Mapping) and choice.rule is None:
+        names, rule = ", ".join(map(repr, rules)), refit.get("rule")
+        if "rule" not in refit:
             raise ValueError(
                 f"refit: a dict must have a 'rule', which must be one of {names}, "
-                f"got {dict(given)!r}."
+                f"got {dict(refit)!r}."
             )
         hint = did_you_mean(str(rule), rules)
         raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.{hint}")
-    if isinstance(given, str) and choice.rule is None:
+    if isinstance(refit, str) and choice.rule is None:
         _check_metric_of_refit(settings, rules)
 
 
@@ -227,8 +227,8 @@ def _metrics(scoring: Any) -> list[Any]:
 
 def check_stoppers(stopper: Any) -> list[Callable]:
     """Return the stopping criteria as a list."""
-    given = [] if stopper is None else stopper
-    stoppers = list(given) if isinstance(given, list | tuple) else [given]
+    value = [] if stopper is None else stopper
+    stoppers = list(value) if isinstance(value, list | tuple) else [value]
     for criterion in stoppers:
         if callable(criterion) and not isinstance(criterion, type):
             continue
@@ -247,10 +247,10 @@ def check_stoppers(stopper: Any) -> list[Callable]:
 
 def check_fit_names(estimator: Any, params: Mapping[str, Any]) -> None:
     """Raise TypeError for callbacks as arguments of `fit` that do not exist."""
-    known = inspect.signature(estimator.fit).parameters
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    parameters = inspect.signature(estimator.fit).parameters
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     for name in {"callback", "callbacks"} & params.keys():
-        if name not in known and not open_ended:
+        if name not in parameters and not open_ended:
             raise TypeError(
                 f"fit: {type(estimator).__name__} takes no {name!r}. Pass a "
                 "function that can end the search as its parameter stopper=.... With "

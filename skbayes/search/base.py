@@ -65,7 +65,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     Notes
     -----
     `fit` calls these hooks in this order. They receive the plan of the search, or its
-    finished parts, and return values; only `fit` sets attributes. ``found`` are the
+    finished parts, and return values; only `fit` sets attributes. ``fitted`` are the
     attributes so far.
 
     1. ``_tuned()``: the estimator to tune.
@@ -87,10 +87,10 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         ``cv_results_``.
     14. ``_extra_columns(plan, history)``: columns of ``cv_results_`` in addition to
         those of GridSearchCV.
-    15. ``_select(plan, found)``: the ``best_*`` attributes.
+    15. ``_select(plan, fitted)``: the ``best_*`` attributes.
     16. ``_selection_scores(plan, results)``: the scores by which the best row is
         chosen.
-    17. ``_refit_rows(plan, found)``: the rows for the refit.
+    17. ``_refit_rows(plan, fitted)``: the rows for the refit.
     18. ``_unfitted(plan, params)``: the estimator for the refit.
     19. ``_refitted(plan, model)``: the final model after the refit.
     """
@@ -135,8 +135,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return outside.own_values(estimator)
 
     def _model(self) -> tuple[Any, Any]:
-        given = self.surrogate
-        return given if isinstance(given, tuple) else (given, self._acquisition)
+        model = self.surrogate
+        return model if isinstance(model, tuple) else (model, self._acquisition)
 
     def _n_spread(self, plan: Plan) -> int | str:
         """Return the number of initial configurations for the optimizer."""
@@ -202,12 +202,12 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             columns["state"] = [trial.state for trial in history]
         return columns
 
-    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``best_*`` attributes, as far as they are defined."""
-        metric, results = self._metric_of_refit(plan, found), found["cv_results_"]
-        ranked = self._ranked(found["trials_"])
+        metric, results = self._metric_of_refit(plan, fitted), fitted["cv_results_"]
+        ranked = self._ranked(fitted["trials_"])
         scores = self._selection_scores(plan, results)
-        row = choice.best_row(plan, ranked, found, metric, scores)
+        row = choice.best_row(plan, ranked, fitted, metric, scores)
         if row is None:
             return {}
         if callable(plan.refit.plain):
@@ -215,13 +215,13 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         row, described = choice.choose_by_rule(plan, ranked, results, metric, row)
         return described | choice.best_attributes(results, row, metric)
 
-    def _metric_of_refit(self, plan: Plan, found: Mapping[str, Any]) -> Any:
+    def _metric_of_refit(self, plan: Plan, fitted: Mapping[str, Any]) -> Any:
         """Return the metric that `refit` names, or "score" if there is only one."""
-        if not found["multimetric_"]:
+        if not fitted["multimetric_"]:
             return "score"
         refit = plan.refit.plain
         if callable(plan.settings.scoring):
-            scores = found["trials_"][0].folds[0].test_scores
+            scores = fitted["trials_"][0].folds[0].test_scores
             compat.check_multimetric_refit(SimpleNamespace(refit=refit), scores)
         return refit
 
@@ -235,7 +235,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """
         return None
 
-    def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
+    def _refit_rows(self, plan: Plan, fitted: Mapping[str, Any]) -> Any:
         """Return the rows for the refit; None for all."""
         return None
 
@@ -300,16 +300,16 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             outcome = running.run(self._trial_data(plan))
             outcome.history = plan.filled_history(outcome.history)
             # The results are kept if a later step fails.
-            found = self._set(self._results(plan, outcome))
-            found |= self._set(self._select(plan, found))
+            fitted = self._set(self._results(plan, outcome))
+            fitted |= self._set(self._select(plan, fitted))
             ranked = self._ranked(outcome.history)
             if choice.is_unfinished(ranked):
-                warn_user(choice.unfinished_text(plan, found.get("best_params_")))
+                warn_user(choice.unfinished_text(plan, fitted.get("best_params_")))
             elif self.return_folds:
-                self._set(outside.winner_fits(plan, ranked, found["best_index_"]))
+                self._set(outside.winner_fits(plan, ranked, fitted["best_index_"]))
             if plan.refit.plain:
                 running.warn_of_long_refit(outcome.refit_seconds)
-                self._refit(plan, found)
+                self._refit(plan, fitted)
         self.total_time_ = time.perf_counter() - begin
         if plan.verbose > 0:
             _print_advice(self)
@@ -364,7 +364,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return score
 
     def _plain(self) -> Any:
-        """Return a copy for scikit-learn's methods, which do not know own values.
+        """Return a copy with parameter values that scikit-learn's methods know.
 
         A rule of `refit` is replaced by its metric, or True for a single metric.
         """
@@ -482,10 +482,10 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
         Attributes that a subclass sets before it calls `fit` are kept.
         """
-        found = {name for name in vars(self) if name.endswith("_")}
-        if "search_spaces_" not in found:
-            self._not_of_fit = tuple(sorted(found))
-        for name in found.difference(self._not_of_fit):
+        names = {name for name in vars(self) if name.endswith("_")}
+        if "search_spaces_" not in names:
+            self._not_of_fit = tuple(sorted(names))
+        for name in names.difference(self._not_of_fit):
             del self.__dict__[name]  # delattr calls the descriptor of a frame
 
     def _set(self, attributes: dict[str, Any]) -> dict[str, Any]:
@@ -522,7 +522,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
                 f"The hook _ranked of {type(self).__name__} returned no trial; "
                 "cv_results_ needs at least one row. The trials may have no scores."
             )
-        more = self._extra_columns(plan, history)
+        extra, n_splits = self._extra_columns(plan, history), len(plan.splits)
         params = [trial.params | trial.fitted_params for trial in history]
         folds = [fold.as_dict() for fold in history.folds]
         rows = [
@@ -536,24 +536,24 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             if all(np.isfinite(row).all() for row in rows):
                 # Unfinished trials have no mean score by design.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
-            results = compat.format_results(self, params, len(plan.splits), folds, more)
+            results = compat.format_results(self, params, n_splits, folds, extra)
         return choice.with_means(results, history)
 
-    def _refit(self, plan: Plan, found: Mapping[str, Any]) -> None:
+    def _refit(self, plan: Plan, fitted: Mapping[str, Any]) -> None:
         """Fit the best configuration, or the final model; set the attributes."""
-        model = self._unfitted(plan, found["best_params_"])
+        model = self._unfitted(plan, fitted["best_params_"])
         members: list[int] = []
         if plan.refit.rule == "ensemble":
-            ranked = self._ranked(found["trials_"])
+            ranked = self._ranked(fitted["trials_"])
             if not choice.is_unfinished(ranked):
-                result, members = outside.select_ensemble(plan, ranked, found)
+                result, members = outside.select_ensemble(plan, ranked, fitted)
                 self._set({"ensemble_": result})
         if members:
-            table = found["cv_results_"]["params"]
+            table = fitted["cv_results_"]["params"]
             models = [self._unfitted(plan, table[row]) for row in members]
             model = outside.unfitted_ensemble(plan, models)
         X, y, fit_params = plan.X, plan.y, plan.fit_params
-        rows = self._refit_rows(plan, found)
+        rows = self._refit_rows(plan, fitted)
         if rows is not None:
             X, y = compat.safe_split(model, X, y, rows)
             fit_params = compat.check_fit_params(plan.X, fit_params, rows)

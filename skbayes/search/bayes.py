@@ -521,10 +521,10 @@ class BayesSearchCV(BaseBayesSearchCV):
         )
 
     def _model(self) -> tuple[Any, Any]:
-        given = self.surrogate
-        is_process = isinstance(given, str) and given.startswith("gp")
+        model = self.surrogate
+        is_process = isinstance(model, str) and model.startswith("gp")
         if is_process and self.n_iter is None and self.timeout is not None:
-            return given, "ei-per-second"
+            return model, "ei-per-second"
         return super()._model()
 
     def _n_spread(self, plan: Plan) -> int | str:

@@ -84,16 +84,16 @@ def unfinished_text(plan: Plan, params: Mapping[str, Any] | None) -> str:
 def best_row(
     plan: Plan,
     ranked: History,
-    found: Mapping[str, Any],
+    fitted: Mapping[str, Any],
     metric: Any,
     scores: FloatArray | None,
 ) -> int | None:
-    """Return the row that `refit` chooses, before rules; None if it chooses none.
+    """Return the best row by `refit` without its rule, or None if it selects none.
 
-    It is the best row by `scores`, or with None by the rank of the metric.
+    Rows are compared by `scores`, or if these are None, by the rank of the metric.
     """
-    refit, results = plan.refit.plain, found["cv_results_"]
-    if not refit and found["multimetric_"]:
+    refit, results = plan.refit.plain, fitted["cv_results_"]
+    if not refit and fitted["multimetric_"]:
         return None
     if is_unfinished(ranked):
         return 0  # by default, the current parameters of the estimator
@@ -146,10 +146,10 @@ def choose_by_rule(
     metric: str,
     best: int,
 ) -> tuple[int, dict[str, Any]]:
-    """Choose the best row or the own values; return it, and what describes its score.
+    """Choose the best row, or that of the estimator's current values; describe it.
 
-    The rule "corrected" chooses the own values unless the score of the best row is
-    still better after the correction of its optimism.
+    The rule "corrected" chooses the current values unless the score of the best row
+    is still better after the correction of its optimism.
     """
     if is_unfinished(ranked):
         return best, unknown_gain()
@@ -170,7 +170,7 @@ def choose_by_rule(
     }
     corrected = corrected_best_score(table, before, n_folds, metric)
     scores = fold_scores(results, metric, n_folds)
-    own = _own_row(plan, ranked, allowed & np.isfinite(scores).all(axis=1), best)
+    own_row = _own_row(plan, ranked, allowed & np.isfinite(scores).all(axis=1), best)
     row = best
     if plan.refit.rule == "corrected" and math.isnan(corrected):
         warn_user(
@@ -178,22 +178,22 @@ def choose_by_rule(
             f"be estimated from {n_folds} fold. The best configuration is chosen "
             "without a correction."
         )
-    elif plan.refit.rule == "corrected" and own is not None:
-        if corrected <= scores[own].mean():
-            row = own
+    elif plan.refit.rule == "corrected" and own_row is not None:
+        if corrected <= scores[own_row].mean():
+            row = own_row
     score = float(results[f"mean_test_{metric}"][row])
     gain = std = math.nan
-    if row == own:
+    if row == own_row:
         gain = std = 0.0
-    elif own is not None:
+    elif own_row is not None:
         optimism = score - corrected
-        gain, std = gain_of(scores[row], scores[own], n_folds, optimism)
+        gain, std = gain_of(scores[row], scores[own_row], n_folds, optimism)
     return row, {
         # The correction is for the selection of the greatest mean.
         "best_score_corrected_": corrected if row == best else score,
         "best_gain_": gain,
         "best_gain_std_": std,
-        "own_index_": own,
+        "own_index_": own_row,
     }
 
 
@@ -204,7 +204,7 @@ def unknown_gain() -> dict[str, Any]:
 
 
 def _own_row(plan: Plan, ranked: History, usable: np.ndarray, best: int) -> int | None:
-    """Return the usable row of the own values, with the training sets of the best."""
+    """Return the usable row of the current values on the training sets of `best`."""
     selection = plan.space.selection(plan.own)
     if selection is None:
         return None
@@ -224,9 +224,9 @@ def _own_row(plan: Plan, ranked: History, usable: np.ndarray, best: int) -> int 
 
 
 def gain_of(
-    scores: FloatArray, own: FloatArray, n_folds: int, optimism: float
+    scores: FloatArray, own_scores: FloatArray, n_folds: int, optimism: float
 ) -> tuple[float, float]:
-    """Return the corrected gain over the own values, and its standard error.
+    """Return the corrected gain over the current values, and its standard error.
 
     The training sets of the splits overlap. The variance of the mean therefore follows
     Nadeau and Bengio (2003): the variance of the differences on one fold times 1 /
@@ -235,7 +235,7 @@ def gain_of(
     """
     if n_folds < 2:
         return math.nan, math.nan
-    difference = scores - own
+    difference = scores - own_scores
     factor = 1.0 / len(difference) + 1.0 / (n_folds - 1)
     variance = factor * np.var(difference, ddof=1)
     gain = float(difference.mean() - optimism)

@@ -125,12 +125,12 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
 
 
 def select_ensemble(
-    plan: Plan, ranked: History, found: Mapping[str, Any]
+    plan: Plan, ranked: History, fitted: Mapping[str, Any]
 ) -> tuple[EnsembleResult, list[int]]:
     """Select an ensemble; return it and the rows of its members, if any."""
     selected: tuple[EnsembleResult, list[int]] = load(
         "skbayes.options.ensembles.final_model:select_ensemble"
-    )(plan, ranked, found)
+    )(plan, ranked, fitted)
     return selected
 
 

@@ -170,10 +170,10 @@ class _WithAcquisition(compat.HasMethods):
                 f"be one of {listed}{' or an acquisition object' * bool(self.kinds)}."
             )
         return any(
-            isinstance(surrogate, known)
-            if isinstance(known, type)
-            else known.is_satisfied_by(surrogate)
-            for known in self.surrogates
+            isinstance(surrogate, accepted)
+            if isinstance(accepted, type)
+            else accepted.is_satisfied_by(surrogate)
+            for accepted in self.surrogates
         )
 
     def __str__(self) -> str:
@@ -431,9 +431,9 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         ValueError
             If a name is unknown, or if `warm_start_from` is this search.
         """
-        known = self.get_params(deep=False)
+        accepted = self.get_params(deep=False)
         for name in params:
-            if name not in known and (hint := name_elsewhere(name, known)):
+            if name not in accepted and (hint := name_elsewhere(name, accepted)):
                 kind = type(self).__name__
                 raise ValueError(f"{kind} has no parameter {name!r}.{hint}")
         self._check_source(params.get("warm_start_from"))
@@ -449,8 +449,8 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
                 f"second one; write {kind}(estimator, search_spaces)."
             )
         accepted = self._accepted_values()
-        known = {*vars(self), *dir(type(self))}
-        if missing := [name for name in accepted if name not in known]:
+        attributes = {*vars(self), *dir(type(self))}
+        if missing := [name for name in accepted if name not in attributes]:
             raise TypeError(
                 f"{kind}.__init__ must call super().__init__, which sets "
                 f"{', '.join(missing)}."

@@ -58,19 +58,19 @@ def with_ones(estimator: Any, space: Space) -> Space:
     return space.with_ones(ones)
 
 
-def parse_initial_points(given: Any) -> tuple[list[Any] | None, int | None]:
+def parse_initial_points(value: Any) -> tuple[list[Any] | None, int | None]:
     """Return the configurations to begin with, and the number of initial ones.
 
     The former is None for the default, the latter if it is not given.
     """
-    if isinstance(given, Mapping):
+    if isinstance(value, Mapping):
         raise TypeError(
             "initial_points must be a list of dicts, one per configuration; write "
-            f"initial_points=[{dict(given)!r}]."
+            f"initial_points=[{dict(value)!r}]."
         )
-    if isinstance(given, str):
+    if isinstance(value, str):
         return None, None
-    points: list[Any] = [given] if isinstance(given, Integral) else list(given or [])
+    points: list[Any] = [value] if isinstance(value, Integral) else list(value or [])
     number = points.pop() if points and isinstance(points[-1], Integral) else None
     if wrong := [point for point in points if not isinstance(point, Mapping)]:
         raise TypeError(
@@ -83,7 +83,7 @@ def parse_initial_points(given: Any) -> tuple[list[Any] | None, int | None]:
             "initial_points: the number of configurations must be an int of 0 or more, "
             f"got {number!r}."
         )
-    return None if isinstance(given, Integral) else points, int(number)
+    return None if isinstance(value, Integral) else points, int(number)
 
 
 def points_to_begin_with(
@@ -165,17 +165,17 @@ def draw_splits(
     settings: Settings, X: Any, y: Any, split_params: Mapping[str, Any]
 ) -> list[tuple[Any, Any]]:
     """Draw the splits, once for all trials."""
-    given, no_groups = settings.cv, split_params.get("groups") is None
+    value, no_groups = settings.cv, split_params.get("groups") is None
     try:
-        cv = check_cv(given, y, classifier=is_classifier(settings.estimator))
+        cv = check_cv(value, y, classifier=is_classifier(settings.estimator))
         # Without groups, scikit-learn 1.6 returns empty test sets.
         if no_groups and isinstance(cv, StratifiedGroupKFold):
             raise ValueError("The 'groups' parameter should not be None.")
         n_splits = cv.get_n_splits(X, y, **split_params)
         splits = list(cv.split(X, y, **split_params))
     except (AttributeError, TypeError, ValueError) as error:
-        number = given is None or isinstance(given, Integral)
-        name = f"cv={given}" if number else "cv"
+        number = value is None or isinstance(value, Integral)
+        name = f"cv={value}" if number else "cv"
         remedy = ""
         if no_groups and "groups" in str(error):
             remedy = " Call fit(X, y, groups=groups)."
@@ -245,10 +245,10 @@ def _warn_of_few_rows(
     numbers = sorted({sample.train_size for sample in samples})
     whole = all(isinstance(number, int) for number in numbers)
     if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):
-        given = ", ".join(map(str, numbers))
+        listed = ", ".join(map(str, numbers))
         shares = ", ".join(str(number / 100) for number in numbers)
         warn_user(
-            f"{parameter}: integers are numbers of rows. With ({given}), no trial is "
+            f"{parameter}: integers are numbers of rows. With ({listed}), no trial is "
             f"fitted to more than 100 of the {max(subsets.sizes)} training rows. "
             f"For fractions of the rows, write ({shares})."
         )

@@ -58,8 +58,8 @@ class Outcome:
 class RunningSearch:
     """Search whose callbacks and journal are open.
 
-    The number of trials in flight, `n_points`, is that of the journal. The `optimizer`
-    belongs to the first stage. `begin` is a time of `time.perf_counter`.
+    The number of trials in flight, `n_points`, is read from the journal if there is
+    one. The `optimizer` is for the first stage. `begin` is by `time.perf_counter`.
     """
 
     search: SearchParameters
@@ -90,8 +90,8 @@ class RunningSearch:
                 data = plan.X, plan.y, params.get("sample_weight")
                 stack.enter_context(outside.autologged(search, *data))
             stack.enter_context(plan.tasks.fit())
-            given = search.pre_dispatch
-            context = ExecutionContext(search.n_jobs, given)
+            pre_dispatch = search.pre_dispatch
+            context = ExecutionContext(search.n_jobs, pre_dispatch)
             if can_end_fits(plan, context):
                 context.wait_in_threads()
             journal = NullJournal()
@@ -100,8 +100,8 @@ class RunningSearch:
             if plan.settings.pruning_risk is not None:
                 # With pruning, the fits of a trial run one after the other.
                 n_points = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
-            if not isinstance(given, str):
-                n_points = int(given)
+            if not isinstance(pre_dispatch, str):
+                n_points = int(pre_dispatch)
             if search.journal is not None:
                 file = stack.enter_context(outside.journal_of(search, plan, n_points))
                 journal, n_points = file, file.n_points
@@ -109,7 +109,7 @@ class RunningSearch:
             yield cls(search, plan, context, journal, optimizer, n_points, begin)
 
     def run(self, trial_data: Callable[[Any], Any] | None = None) -> Outcome:
-        """Run the trials of all stages, or return one that was not finished.
+        """Run the trials of all stages; if there are none, return an untried one.
 
         The stages in the journal are run first, and then those that the ladder chooses.
         A stopper observes the trials of one stage and ends that stage; a callback ends
@@ -172,12 +172,12 @@ class RunningSearch:
             seconds = None
             if budget.timeout is not None:
                 seconds = max(0.0, budget.left(history))
-            known = plan, history, seconds, self.context.n_workers
+            progress = plan, history, seconds, self.context.n_workers
             # Stages of an earlier run are run again, regardless of the time.
             if is_recorded:
                 rung = ladder.stage_of(recorded[index])
             else:
-                rung = ladder.following(last, *known)
+                rung = ladder.following(last, *progress)
             if rung is None:
                 return
             if index > 0 and not is_recorded and seconds == 0.0:
@@ -198,7 +198,7 @@ class RunningSearch:
                 allowance = Allowance(recorded[index + 1].first - start.first)
             else:
                 begun = self.journal.stages[: start.stage]
-                allowance = ladder.allowance(rung, begun, *known)
+                allowance = ladder.allowance(rung, begun, *progress)
             n_trials = allowance.n_trials
             if index + 1 == len(recorded):
                 # It was the last stage of an earlier run.
@@ -357,9 +357,9 @@ def _untried_params(plan: Plan) -> dict[str, Any]:
 def refit_seconds(history: History, plan: Plan, on_samples: bool = False) -> float:
     """Return the expected seconds of the refit after some trials.
 
-    They are those of the best trial, of the best ones for an ensemble, or of the last
-    trial if none is complete. With `on_samples`, the refit has the fraction of the rows
-    that the trial has.
+    They follow from the times of the best trial, of the best trials for an ensemble, or
+    of the last trial if none is complete. With `on_samples`, the refit uses the same
+    fraction of the rows as the trial.
     """
     if plan.refit.plain is False or not history:
         return 0.0

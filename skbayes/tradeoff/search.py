@@ -703,8 +703,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             "rank_tradeoff_score": list(rank(tradeoff)),
         }
 
-    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
-        results, trials = found["cv_results_"], found["trials_"]
+    def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        results, trials = fitted["cv_results_"], fitted["trials_"]
         unit_scores = self._unit_scores(results, trials)
         if not np.any(np.isfinite(unit_scores)) and not is_unfinished(trials):
             raise ValueError(
@@ -713,11 +713,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             )
         attributes = {
             "_subset_seed": plan.seed,
-            "tradeoff_curve_": _curve(results, unit_scores, found["target_metric_"]),
+            "tradeoff_curve_": _curve(results, unit_scores, fitted["target_metric_"]),
         }
-        metric = self._metric_of_refit(plan, found)
+        metric = self._metric_of_refit(plan, fitted)
         scores = self._selection_scores(plan, results)
-        if (row := best_row(plan, trials, found, metric, scores)) is not None:
+        if (row := best_row(plan, trials, fitted, metric, scores)) is not None:
             metric = None if callable(plan.refit.plain) else metric
             attributes |= _best(results, row, metric)
         return attributes
@@ -732,8 +732,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         allowed = least_violating(trials.violations, np.isfinite(scores))
         return np.where(allowed, scores, np.nan)
 
-    def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
-        place = found["train_fractions_"].index(found["best_train_fraction_"])
+    def _refit_rows(self, plan: Plan, fitted: Mapping[str, Any]) -> Any:
+        place = fitted["train_fractions_"].index(fitted["best_train_fraction_"])
         sample = Sample(train_size=self._sizes()[place])
         everything = np.arange(plan.job.n_samples)
         split = everything, everything[:0]

@@ -103,8 +103,8 @@ OPTIONS = (
 
 def aspects_of(settings: Settings, objective: Objective, tasks: Tasks) -> list[Aspect]:
     """Make the aspects of a search."""
-    known = settings, objective, tasks
-    return [option.kind()(*known) for option in OPTIONS if option.is_needed(*known)]
+    args = settings, objective, tasks
+    return [option.kind()(*args) for option in OPTIONS if option.is_needed(*args)]
 
 
 def parameters() -> dict[str, list[Any]]:

@@ -87,8 +87,8 @@ class Stage:
     all that it can return. `n_folds` is the number of folds of a trial, which are the
     first ones; None means all. `weight` is the expected time of a trial, relative to
     the trials of other stages; None means the share of the training rows. `n_points` is
-    the number of trials in parallel, if it is larger than the number of the search. The
-    `role` is that of a rung of a search with a time limit.
+    the number of trials in parallel, if it is larger than the number of the search.
+    `role` is the purpose of the stage.
     """
 
     make_optimizer: Callable[[Plan, History], Any]
@@ -165,9 +165,8 @@ class Ladder:
     """Stages of a search in order, and what each of them gets.
 
     Each stage has its own number of trials. The time that is left when it begins is
-    divided in proportion to the numbers of trials times their weights. If the sizes of
-    the samples were chosen by the search (`is_chosen`), those that are too small are
-    left out.
+    divided in proportion to the numbers of trials times their weights. Stages whose
+    samples are too small are omitted, if the search chose the sizes (`is_chosen`).
     """
 
     rungs: Sequence[Stage]
@@ -200,8 +199,8 @@ class Ladder:
         """Return the stage of an earlier run, also if it has another time limit now."""
         same = [rung for rung in self.rungs if start.is_of(rung)]
         if same:
-            own = self.rungs[min(start.stage, len(self.rungs) - 1)]
-            return own if own in same else same[0]
+            planned = self.rungs[min(start.stage, len(self.rungs) - 1)]
+            return planned if planned in same else same[0]
         sample = Sample(start.train_size)
         return replace(
             self.rungs[0],
@@ -239,8 +238,8 @@ class Ladder:
     ) -> Allowance:
         """Return what a stage gets, after the stages that have begun.
 
-        If the search is continued with more trials, the last stage of the earlier run
-        gets those of the stages before.
+        If an earlier run is continued with more trials, its last stage gets the
+        additional trials of the stages before it.
         """
         if rung not in self.rungs:
             return Allowance(0)
@@ -263,8 +262,8 @@ class Plan:
     """Plan of a search: what it decides before its first fit.
 
     `own` are the current values of the parameters of the estimator.
-    `model` is the estimator with a configuration of the space. Its kind and methods are
-    those of the trials; those of the estimator may be of a placeholder.
+    `model` is the estimator with a configuration of the space. It has the kind and
+    methods of the models in the trials, while the estimator may be a placeholder.
     `known` are the trials of earlier searches, and `untuned` the parts that keep their
     values. `notation` is the space without "auto". `split_params` are the arguments of
     `fit` for the splitter. All stages share the `aspects`.

@@ -162,14 +162,14 @@ class FoldRequest:
     method: str | None = None
 
 
-def parse_return_folds(given: Any) -> FoldRequest:
+def parse_return_folds(value: Any) -> FoldRequest:
     """Return the meaning of a value of `return_folds`."""
-    if given is True:
+    if value is True:
         raise ValueError(
             "return_folds=True does not say what to return; write "
             "return_folds='estimators', or a method such as 'predict_proba'."
         )
-    names = [given] if isinstance(given, str) else list(given or [])
+    names = [value] if isinstance(value, str) else list(value or [])
     for name in names:
         if not isinstance(name, str) or re.match("(partial_)?fit|get_|set_", name):
             raise ValueError(
@@ -179,12 +179,12 @@ def parse_return_folds(given: Any) -> FoldRequest:
     methods = [name for name in names if name not in ("estimators", "all")]
     if names == ["all"]:
         raise ValueError(
-            f"return_folds={given!r} does not say what to return; write "
+            f"return_folds={value!r} does not say what to return; write "
             "return_folds=['all', 'estimators'], or a method such as 'predict_proba'."
         )
     if len(methods) > 1:
         raise ValueError(
-            f"return_folds={given!r} names {len(methods)} methods; one is "
+            f"return_folds={value!r} names {len(methods)} methods; one is "
             "possible, such as return_folds=['estimators', 'predict_proba']."
         )
     method = methods[0] if methods else None

@@ -218,16 +218,16 @@ class Candidates:
 
 
 def select_ensemble(
-    plan: Plan, ranked: History, attributes: Mapping[str, Any]
+    plan: Plan, ranked: History, fitted: Mapping[str, Any]
 ) -> tuple[EnsembleResult, list[int]]:
     """Select an ensemble, or the best configuration alone; warn if none is possible.
 
     Return also the rows of the members in ``cv_results_``, grouped by configuration.
     """
-    best, metric = ranked[attributes["best_index_"]], None
-    if attributes["multimetric_"]:
+    best, metric = ranked[fitted["best_index_"]], None
+    if fitted["multimetric_"]:
         plain = plan.refit.plain
-        metric = plain if isinstance(plain, str) else attributes["target_metric_"]
+        metric = plain if isinstance(plain, str) else fitted["target_metric_"]
     scores = [
         fold.test_scores[metric or "score"] for fold in best.folds[: best.n_folds]
     ]

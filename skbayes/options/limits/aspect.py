@@ -23,16 +23,16 @@ class Limits(Aspect):
         self._is_timed = role == "time"
 
     def begin(self, evaluation: Evaluation) -> None:
-        """Let the time be checked between the folds, unless they are aborted."""
+        """Check the time between the folds, unless running fits can be aborted."""
         backend, of_trials = evaluation.backend, self.settings.limits.of_trials
         if of_trials or backend.n_workers == 1 or not backend.aborts:
             evaluation.limit_groups(backend.n_workers)
 
     def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> None:
-        """Raise SearchTimeout if the timeout of the search is over.
+        """Raise SearchTimeout after the timeout of the search.
 
-        While no trial has finished, the first fits show how long the refit takes. Fits
-        on a small sample, whose times are only measured, do not.
+        Until a trial has finished, the refit's time is estimated from the first fits,
+        but not from fits on small samples that are only timed.
         """
         backend = evaluation.backend
         if backend.end is None:

@@ -112,7 +112,7 @@ class KillableBackend(Backend):
     def run(
         self, parallel: Parallel, folds: Sequence[Fold], spent: float = 0.0
     ) -> list[FoldResult]:
-        """Run folds in processes, after others of their trial ran for `spent` s."""
+        """Run folds in processes; earlier folds of the trial took `spent` seconds."""
         results = self._sent(folds, spent)
         return self._threads.run(parallel, folds) if results is None else results
 
@@ -230,7 +230,7 @@ class FitProcess:
         """
         begin = time.perf_counter()
         try:
-            with contextlib.suppress(OSError):  # it has ended, which its answer tells
+            with contextlib.suppress(OSError):  # `_answer` notices a dead process
                 self._pipe.send_bytes(pickle.dumps(request))
             result = self._answer(limits)
             self._measure(request, limits)
@@ -253,7 +253,7 @@ class FitProcess:
     ) -> FoldResult | None:
         """Wait for the result of a fit that runs since `begin`.
 
-        Before, wait for the message None that a fit begins, or for a result without it.
+        Before the fit, wait for None, which says that it begins, or for its result.
         """
         reason = None
         try:
