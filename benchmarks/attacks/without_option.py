@@ -127,11 +127,8 @@ def main() -> None:
             used = resource.getrusage(resource.RUSAGE_CHILDREN)
             minutes = round((used.ru_utime + used.ru_stime) / 60, 1)
             saved = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-            saved[f"{'only' if args.keep else 'without'} {args.names}"] = {
-                **counts_of(report),
-                "processor minutes": minutes,
-                "arguments": " ".join(["--sample"] * args.sample + others),
-            }
+            command = " ".join(one for one in sys.argv[1:] if one != "--save")
+            saved[command] = {**counts_of(report), "processor minutes": minutes}
             RESULTS.write_text(json.dumps(saved, indent=2) + "\n", "utf-8")
     raise SystemExit(done.returncode)
 
