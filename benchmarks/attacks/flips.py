@@ -20,8 +20,9 @@ from pathlib import Path
 import numpy as np
 import tally
 
-from skbayes.options.journal.journal import Content, Journal
+from skbayes.options.journal.journal import Content, Journal, recorded
 from skbayes.space import Space
+from skbayes.trial.plan import Header
 from skbayes.trial.records import FoldResult, Trial
 
 N_TRIALS, PAGE = 12, 4096
@@ -29,15 +30,14 @@ SPACE = Space.from_notation({"C": (1e-3, 1e3, "log-uniform"), "k": ["rbf", "line
 SPLITS = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
 
 
+def header(path: Path) -> Header:
+    """Return what a search reads of its journal before it opens it."""
+    identity = {"estimator": "SVC()", "X": "array"}
+    return recorded(path, Header(7, SPLITS, identity=identity), is_seeded=False)
+
+
 def opened(path: Path) -> Journal:
-    return Journal(
-        path,
-        space=SPACE,
-        identity={"estimator": "SVC()", "X": "array"},
-        seed=None,
-        n_points=None,
-        splits=SPLITS,
-    )
+    return Journal(path, SPACE, header(path))
 
 
 def write(path: Path) -> list[bytes]:
@@ -59,10 +59,10 @@ def write(path: Path) -> list[bytes]:
 
 def content(path: Path) -> str:
     """Return the content of a journal for a reader and for a continued search."""
-    read = Content.read(path)
+    read, first = Content.read(path), header(path)
     with opened(path) as journal:
-        known = (journal.seed, journal.n_points, journal.proposals, journal.results)
-        return repr((read, known, journal.splits, journal.stages))
+        known = (journal.n_points, journal.proposals, journal.results)
+        return repr((read, known, first, journal.stages))
 
 
 def flips(data: bytes, n: int, rng: np.random.Generator) -> Iterator[bytes]:

@@ -21,6 +21,7 @@ from skbayes import (
     TradeoffSearchCV,
 )
 from skbayes.space import Choice, Space
+from skbayes.trial.plan import Header
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
@@ -116,15 +117,12 @@ def running_journal(path, n_done=2, n_running=2):
 
     space = Space.from_notation({"C": (1e-2, 1e3, "log-uniform"), "k": ["a", "b"]})
     params = space.decode(space.from_uniform(np.random.default_rng(0).random((9, 2))))
-    with Journal(
-        path,
-        space=space,
-        identity={},
-        seed=0,
-        n_points=n_running,
+    header = Header(
         splits=[(np.arange(4), np.arange(4, 6))] * 2,
+        n_points=n_running,
         metadata={"scoring": "neg_root_mean_squared_error"},
-    ) as journal:
+    )
+    with Journal(path, space, header) as journal:
         for number in range(n_done + n_running):
             journal.record_proposal(number, params[number], None)
             if number < n_done:

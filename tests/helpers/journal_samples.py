@@ -29,11 +29,11 @@ IDENTITY = {"estimator": "SVC()", "X": "array", "settings: surrogate": "'gp'"}
 METADATA = {"search": "BayesSearchCV", "objectives": {}, "settings": {"tradeoff": 0.5}}
 
 
-def open_journal(path, **changes):
+def open_journal(path, space=SPACE, **changes):
     from skbayes.options.journal.journal import Journal, recorded
 
     header = replace(Header(7, SPLITS, (), 2, IDENTITY, METADATA), **changes)
-    return Journal(path, SPACE, recorded(path, header, is_seeded=True))
+    return Journal(path, space, recorded(path, header, is_seeded=True))
 
 
 def params_of(number):
