@@ -148,7 +148,6 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
             ["constraints", "pruning", "limits"],
         ),
     ],
-    ids=str,
 )
 def test_aspects_that_are_on_are_made_once(monkeypatch, more, expected):
     made, init = [], Aspect.__init__
