@@ -3,6 +3,7 @@
 import math
 import warnings
 from concurrent.futures import BrokenExecutor, Future
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ class Fake:
         folds = [FoldResult(fit_error=text)]
         return Trial(number, params, folds, math.nan, state="failed")
 
-    aspects = ()
+    plan = SimpleNamespace(aspects=(), objective=lambda scores: scores["score"])
 
     def observe(self, trial):
         self.learned.append(trial.number)
