@@ -255,8 +255,9 @@ class TimedLadder(Ladder):
         if rung.role != "search" or seconds is None:
             return Allowance(n_begun + n_left, seconds)
         costs = Costs.measured(history, n_workers)
-        if self._larger(rung, plan, costs, seconds):
-            seconds -= self._reserved(plan, costs, seconds)
+        if larger := self._larger(rung, plan, costs, seconds):
+            least = costs.of_trials(N_COMPARED, larger[0].amount(plan))
+            seconds -= max(least, self._reserved(plan, costs, seconds))
             if math.isfinite(n_left):
                 n_left = max(1, min(n_left // 2, n_left - N_COMPARED))
         return Allowance(n_begun + n_left, seconds, MOST_OF_TRIAL * seconds)

@@ -693,7 +693,9 @@ class MultiStageSearchCV(BayesSearchCV):
         self._check_fidelities()
         is_chosen, n_timed = isinstance(self.stages, str), n_models(prior)
         few_rows = len(sizes) == 1
-        is_one_stage = few_rows and (self.n_iter is not None or n_timed > 1)
+        # An ensemble needs the trials with all folds.
+        is_whole = n_timed > 1 or settings.refit.rule == "ensemble"
+        is_one_stage = few_rows and (self.n_iter is not None or is_whole)
         if not self._chooses_by_time() or is_one_stage:
             stages = zip(sizes, n_trials, strict=True)
             return Ladder([self._stage(*stage) for stage in stages], is_chosen)
