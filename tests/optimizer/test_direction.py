@@ -74,7 +74,7 @@ def test_the_minimum_of_branin_is_found():
     optimizer = Optimizer(
         {"x": (-5.0, 10.0), "y": (0.0, 15.0)}, direction="minimize", random_state=0
     )
-    for _ in range(25):
+    for _ in range(40):
         params = optimizer.ask()
         optimizer.tell(params, branin(params))
     assert branin(optimizer.best_params) < 0.45

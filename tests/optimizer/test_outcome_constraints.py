@@ -36,7 +36,7 @@ def run(n, **options):
     [({}, 0.01), ({"acquisition": "ucb"}, 0.03), ({"surrogate": "tpe"}, 0.15)],
 )
 def test_the_best_is_found_at_the_bound(options, margin):
-    best = run(16, random_state=0, **options).best_params
+    best = run(25, random_state=0, **options).best_params
     assert slack_of(best) <= 0.0
     assert BEST - margin < score_of(best) <= BEST + 1e-9
 
