@@ -36,6 +36,7 @@ def test_searches_run_in_the_process(rows):
 
 @pytest.mark.parametrize("name", ["timeout", "trial_limits"])
 def test_time_is_checked_between_fits(rows, name):
+    assert "error" not in rows[name], rows[name]["error"]
     assert rows[name]["score"] == rows["plain"]["score"]
     (warning,) = rows[name]["warnings"]
     assert "running fit cannot be aborted" in warning
