@@ -40,12 +40,12 @@ PACKAGE = "skbayes"
 MAX_LINES = 500
 
 # Maximum numbers of code lines of the package, and of lines of other folders.
-BUDGETS = {"skbayes": 27510, "tests": 39900, "benchmarks": 9210}
+BUDGETS = {"skbayes": 27500, "tests": 39500, "benchmarks": 9210}
 
 # Module of the core that users import first, and the maximum numbers of code lines and
 # of modules that this imports.
 FIRST = "skbayes.search.bayes"
-CLOSURE = {"lines": 11000, "modules": 78}
+CLOSURE = {"lines": 11000, "modules": 76}
 
 # Folders of the core: each imports only from those before it. The first two may import
 # from each other.
