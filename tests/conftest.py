@@ -28,14 +28,15 @@ def close_figures():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def joblib_forks():
-    """Let one process fork those of joblib."""
-    with forked_workers("skbayes.trial.fold", "skbayes.trial.backend"):
+def forks():
+    """Let one process fork those of joblib and of fits."""
+    modules = "skbayes.trial.backend", "skbayes.options.limits.fit_process"
+    with forked_workers(*modules, "scripted_estimators"), forked_fits():
         yield
 
 
 @pytest.fixture(scope="module")
-def forked_dask(joblib_forks):
+def forked_dask(forks):
     """Let the same process fork the workers of Dask."""
     options = contextlib.nullcontext()
     with contextlib.suppress(ImportError):
@@ -49,6 +50,11 @@ def forked_dask(joblib_forks):
             options = dask.config.set(method)
     with options:
         yield
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the longest test, so that no process waits for it at the end."""
+    items.sort(key=lambda item: item.path.name != "test_sklearn_suite.py")
 
 
 # Modules of other extras, which the extra test does not install.
@@ -102,7 +108,7 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 
 # After the environment is set, because they import NumPy.
-from forked import CAN_FORK, forked_workers  # noqa: E402
+from forked import CAN_FORK, forked_fits, forked_workers  # noqa: E402
 from processes import server, start  # noqa: E402, F401
 from search_fixtures import fake_clock, fits_here, no_trials, svc_fits  # noqa: E402, F401
 

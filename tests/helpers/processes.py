@@ -24,6 +24,7 @@ def environment(**more):
 SERVER = """
 import json, os, signal, sys
 import limited_estimators, scripted_estimators, sklearn.datasets
+from forked import forked_workers
 from skbayes import BayesSearchCV
 for line in sys.stdin:
     code, arguments, variables, output = json.loads(line)
@@ -41,7 +42,8 @@ for line in sys.stdin:
     sys.stdout.reconfigure(line_buffering=True)
     os.environ.update(variables)
     sys.argv[1:] = arguments
-    exec(code)
+    with forked_workers("skbayes.trial.fold", "skbayes.trial.backend"):
+        exec(code, {"__name__": "__main__"})
     break
 """
 

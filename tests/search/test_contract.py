@@ -4,8 +4,6 @@ import copy
 import functools
 import itertools
 import pickle
-import subprocess
-import sys
 import warnings
 
 import every_search
@@ -15,7 +13,6 @@ import pytest
 from endings import kill_after
 from every_search import SEARCHES, data, make
 from grid_comparison import assert_same_tables
-from processes import environment
 from simple_estimators import n_leaves
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -159,16 +156,19 @@ def test_a_second_fit_is_that_of_a_new_search(kind):
     assert vars(search).keys() == vars(fitted(kind)).keys()
 
 
-def test_pickles_load_in_a_new_process(tmp_path):
+LOADS = """
+import pickle, sys
+for search, X in pickle.load(open(sys.argv[1], "rb")):
+    print(search.predict(X).tolist(), search.optimizer_.ask())
+"""
+
+
+def test_pickles_load_in_a_new_process(tmp_path, start):
     path = tmp_path / "searches.pickle"
     path.write_bytes(pickle.dumps([(fitted(k), data(k)[0]) for k in SEARCHES]))
-    code = "import pickle, sys\n"
-    code += "for search, X in pickle.load(open(sys.argv[1], 'rb')):\n"
-    code += "    print(search.predict(X).tolist(), search.optimizer_.ask())\n"
-    command = [sys.executable, "-W", "ignore", "-c", code, str(path)]
-    more = {"capture_output": True, "text": True, "check": True}
-    done = subprocess.run(command, env=environment(), **more)
-    assert done.stdout.splitlines() == [
+    program = start(LOADS, path)
+    assert program.wait() == 0
+    assert program.text().splitlines() == [
         f"{fitted(kind).predict(data(kind)[0]).tolist()} {_next(fitted(kind))}"
         for kind in SEARCHES
     ]
