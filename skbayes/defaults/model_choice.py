@@ -367,7 +367,7 @@ def models(
     >>> from skbayes import BayesSearchCV
     >>> from skbayes.defaults import models
     >>> X, y = load_iris(return_X_y=True)
-    >>> search = BayesSearchCV(*models(X, y), n_iter=6, random_state=0).fit(X, y)
+    >>> search = BayesSearchCV(*models(X, y), n_iter=6, cv=2, random_state=0).fit(X, y)
     >>> [type(trial.params["model"]).__name__[:10] for trial in search.trials_]
     ['LogisticRe', 'KNeighbors', 'Calibrated', 'HistGradie', 'RandomFore', 'ExtraTrees']
     """
