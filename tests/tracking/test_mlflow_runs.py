@@ -361,7 +361,9 @@ READERS = [
 
 @pytest.mark.parametrize("kind", every_search.SEARCHES)
 @pytest.mark.filterwarnings("ignore")
-def test_readers_of_a_search_start_no_run(autolog, seen, kind, tmp_path):
+def test_readers_of_a_search_start_no_run(autolog, seen, kind, tmp_path, monkeypatch):
+    # The tests of reports draw these figures.
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **options: None)
     found, data = every_search.fitted(kind), every_search.data(kind)
     autolog.runs.clear()
     for read in READERS:
