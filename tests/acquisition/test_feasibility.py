@@ -19,8 +19,8 @@ from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.random_search import RandomSampler
 
 
-def model(**more):
-    return GaussianProcess(winsorize_scores=False, **more)
+def model(**kwargs):
+    return GaussianProcess(winsorize_scores=False, **kwargs)
 
 
 def observations(seed=0, n=9, n_constraints=2, n_pending=0, shift=0.0):
@@ -47,8 +47,8 @@ def by_hand(models, X):
 
 @pytest.mark.parametrize("n_pending", [0, 2])
 def test_the_term_is_the_log_of_the_product_of_probabilities(n_pending):
-    known = observations(n_pending=n_pending)
-    term = fit_feasibility([model(), model(n_samples=0)], known)
+    data = observations(n_pending=n_pending)
+    term = fit_feasibility([model(), model(n_samples=0)], data)
     X = np.random.default_rng(1).random((7, 2))
     np.testing.assert_allclose(
         term.value(X), by_hand(term.models, X), rtol=1e-9, atol=1e-12
@@ -77,31 +77,31 @@ def test_gradients_are_those_of_finite_differences():
 
 
 def test_unknown_slacks_are_left_out():
-    known = observations(n_constraints=1)
-    slacks = np.vstack([known.slacks, [[np.nan]]])
-    more = Observations(
-        np.vstack([known.X, [[0.5, 0.5]]]),
-        np.append(known.scores, np.nan),
+    data = observations(n_constraints=1)
+    slacks = np.vstack([data.slacks, [[np.nan]]])
+    extended = Observations(
+        np.vstack([data.X, [[0.5, 0.5]]]),
+        np.append(data.scores, np.nan),
         np.zeros(len(slacks)),
-        known.pending,
+        data.pending,
         slacks=slacks,
     )
     X = np.random.default_rng(3).random((5, 2))
-    one, other = (fit_feasibility([model()], o).value(X) for o in (known, more))
+    one, other = (fit_feasibility([model()], o).value(X) for o in (data, extended))
     np.testing.assert_array_equal(one, other)
-    assert more.violation[-1] == np.inf
+    assert extended.violation[-1] == np.inf
     nothing = Observations(
-        known.X, known.scores, known.noise, known.pending, slacks=known.slacks * np.nan
+        data.X, data.scores, data.noise, data.pending, slacks=data.slacks * np.nan
     )
     assert fit_feasibility([model()], nothing) is None
 
 
 def test_the_best_to_improve_on_keeps_the_constraints():
-    known = observations()
-    assert 0 < known.kept.sum() < len(known.X)
+    data = observations()
+    assert 0 < data.kept.sum() < len(data.X)
     proposer = ModelProposer(GaussianProcess(n_samples=0), ExpectedImprovement())
-    fitted, _ = fit_constrained(proposer, [model(), model()], known)
-    believed = fitted.surrogate.predict(known.X[known.kept])[0].max()
+    fitted, _ = fit_constrained(proposer, [model(), model()], data)
+    believed = fitted.surrogate.predict(data.X[data.kept])[0].max()
     assert fitted.best_f.item() == pytest.approx(believed, rel=1e-9)
     X = np.random.default_rng(4).random((6, 2))
     best = fitted.best_f
@@ -113,17 +113,17 @@ def test_the_best_to_improve_on_keeps_the_constraints():
 
 @pytest.mark.parametrize("n_pending", [0, 1])
 def test_without_a_feasible_trial_the_probability_decides(n_pending):
-    known = observations(n_pending=n_pending, shift=5.0)
-    assert not known.kept.any()
+    data = observations(n_pending=n_pending, shift=5.0)
+    assert not data.kept.any()
     proposer = ModelProposer(GaussianProcess(n_samples=0), ExpectedImprovement())
-    fitted, changed = fit_constrained(proposer, [model(), model()], known)
+    fitted, changed = fit_constrained(proposer, [model(), model()], data)
     X = np.random.default_rng(5).random((6, 2))
     np.testing.assert_array_equal(fitted.scores(X), fitted.terms[0].value(X))
     scores, gradient = fitted.scores_and_gradient(X)
     np.testing.assert_array_equal(gradient, fitted.terms[0].gradient(X))
     assert not changed.pending_kept.any()
     # The search is densest around the smallest violation.
-    least = known.X[np.argmin(known.violation)]
+    least = data.X[np.argmin(data.violation)]
     np.testing.assert_array_equal(changed.incumbents[0], least)
 
 
@@ -134,23 +134,23 @@ def test_all_that_keep_the_constraints_come_first(seed):
     scores = np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n))
     slacks = rng.normal(size=(n, 2))
     slacks[0] = np.nan
-    known = Observations(
+    data = Observations(
         rng.random((n, 2)), scores, np.zeros(n), np.empty((0, 2)), slacks=slacks
     )
-    ordered = feasible_first(known)
+    ordered = feasible_first(data)
     assert np.array_equal(np.isnan(ordered), np.isnan(scores))
     usable = np.flatnonzero(np.isfinite(scores))
-    expected = sorted(usable, key=lambda i: (known.violation[i], -scores[i]))
-    found = sorted(usable, key=lambda i: -ordered[i])
-    kept = int(known.kept[usable].sum())
-    assert found[:kept] == expected[:kept]
-    assert found == expected
+    expected = sorted(usable, key=lambda i: (data.violation[i], -scores[i]))
+    actual = sorted(usable, key=lambda i: -ordered[i])
+    kept = int(data.kept[usable].sum())
+    assert actual[:kept] == expected[:kept]
+    assert actual == expected
 
 
 def test_samplers_learn_the_order_and_keep_their_own_draws():
-    known = observations()
+    data = observations()
     fitted, _ = fit_constrained(
-        SamplingProposer(RandomSampler()), [model(), model()], known
+        SamplingProposer(RandomSampler()), [model(), model()], data
     )
     assert isinstance(fitted, SamplingProposer)
     assert len(fitted.terms) == 1
@@ -160,6 +160,6 @@ def test_outliers_do_not_hide_the_bound():
     X = np.linspace(0, 1, 8)[:, None]
     slacks = (X - 0.5).copy()
     slacks[-1] = 1e12
-    known = Observations(X, X[:, 0], np.zeros(8), np.empty((0, 1)), slacks=slacks)
-    term = fit_feasibility([model(n_samples=0)], known)
+    data = Observations(X, X[:, 0], np.zeros(8), np.empty((0, 1)), slacks=slacks)
+    term = fit_feasibility([model(n_samples=0)], data)
     assert np.array_equal(term.keeps(X), X[:, 0] <= 0.5)

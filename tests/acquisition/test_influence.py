@@ -13,7 +13,7 @@ LABELED = [4, 11, 23, 40]
 Y = np.array([2.0, 5.0, 3.0, 1.0])
 
 
-def known(scores=Y, rows=LABELED, pending=()):
+def observed(scores=Y, rows=LABELED, pending=()):
     return Observations(
         X=NODES[rows],
         scores=np.asarray(scores, dtype=float),
@@ -24,7 +24,7 @@ def known(scores=Y, rows=LABELED, pending=()):
 
 def proposer(labels="linear", **arguments):
     unfitted = InfluenceProposer(GRAPH, ExpectedInfluence(labels))
-    return unfitted.fit(known(**arguments))
+    return unfitted.fit(observed(**arguments))
 
 
 def harmonic(labeled, labels):
@@ -128,19 +128,19 @@ def test_equal_scores_and_failures(labels):
 def test_pending_nodes_have_their_predicted_labels(labels):
     before = proposer(labels).scores(NODES[FREE])
     unfitted = InfluenceProposer(GRAPH, ExpectedInfluence(labels))
-    pending = unfitted.fit(known(pending=[FREE[3], FREE[7], LABELED[0]]))
+    pending = unfitted.fit(observed(pending=[FREE[3], FREE[7], LABELED[0]]))
     assert not np.allclose(pending.scores(NODES[FREE]), before)
     # It has no effect when it is no longer pending.
-    np.testing.assert_array_equal(unfitted.fit(known()).scores(NODES[FREE]), before)
+    np.testing.assert_array_equal(unfitted.fit(observed()).scores(NODES[FREE]), before)
 
 
 def test_one_after_the_other_is_all_at_once():
     unfitted = InfluenceProposer(GRAPH, ExpectedInfluence())
     for count in range(1, 5):
-        last = unfitted.fit(known(scores=Y[:count], rows=LABELED[:count]))
+        last = unfitted.fit(observed(scores=Y[:count], rows=LABELED[:count]))
     np.testing.assert_array_equal(last.scores(NODES), proposer().scores(NODES))
     # Observations in another order are not a continuation.
-    back = unfitted.fit(known(scores=Y[::-1], rows=LABELED[::-1]))
+    back = unfitted.fit(observed(scores=Y[::-1], rows=LABELED[::-1]))
     np.testing.assert_allclose(back.scores(NODES[FREE]), proposer().scores(NODES[FREE]))
 
 

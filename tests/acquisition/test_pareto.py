@@ -10,7 +10,7 @@ from skbayes.pareto.hypervolume import reference_point
 from skbayes.surrogates import GaussianProcess
 
 
-def known(n=12, pending=0, d=2):
+def observations(n=12, pending=0, d=2):
     rng = np.random.default_rng(0)
     X = rng.random((n, 3))
     Y = np.column_stack([np.sin(5 * X[:, 0]), -X[:, 1], X[:, 2] ** 2, X[:, 0]])[:, :d]
@@ -27,7 +27,7 @@ CANDIDATES = np.random.default_rng(1).random((6, 3))
 
 
 def test_scores_are_averages_over_samples_of_both_models():
-    proposer = unfitted().fit(known())
+    proposer = unfitted().fit(observations())
     one, other = (model.predict(CANDIDATES) for model in proposer.surrogates)
     assert (len(one[0]), len(other[0])) == (4, 2)
     logs = []
@@ -37,21 +37,21 @@ def test_scores_are_averages_over_samples_of_both_models():
     expected = logsumexp(logs, axis=0) - np.log(4)
     np.testing.assert_allclose(proposer.scores(CANDIDATES), expected)
     many = np.random.default_rng(1).random((2500, 3))
-    few = proposer.scores(many[[0, 1500, 2499]])
-    np.testing.assert_allclose(proposer.scores(many)[[0, 1500, 2499]], few)
+    scores = proposer.scores(many[[0, 1500, 2499]])
+    np.testing.assert_allclose(proposer.scores(many)[[0, 1500, 2499]], scores)
     assert proposer.scores(many[:0]).shape == (0,)
 
 
 @pytest.mark.parametrize("n_samples", [(0, 0), (4, 2), (2, 3, 2)])
 def test_gradients_agree_with_finite_differences(n_samples):
-    proposer = unfitted(n_samples).fit(known(d=len(n_samples)))
+    proposer = unfitted(n_samples).fit(observations(d=len(n_samples)))
     scores, gradient = proposer.scores_and_gradient(CANDIDATES)
     np.testing.assert_allclose(scores, proposer.scores(CANDIDATES))
     assert_gradient(proposer.scores, CANDIDATES, gradient)
 
 
 def test_the_expected_improvement_is_a_share_of_the_volume_there_is():
-    told = known()
+    told = observations()
     told = Observations(told.X, told.scores + 1.0, told.noise, told.pending)
     proposer = unfitted((0, 0)).fit(told)
     predictions = [model.predict(CANDIDATES) for model in proposer.surrogates]
@@ -66,7 +66,7 @@ def test_the_expected_improvement_is_a_share_of_the_volume_there_is():
 
 
 def test_costs_count_by_their_logarithms():
-    told = known()
+    told = observations()
     costs = np.exp(3 * told.scores)
     noise = np.full_like(costs, 0.01)
     one = unfitted().fit(Observations(told.X, -costs, noise, told.pending))
@@ -79,7 +79,7 @@ def test_costs_count_by_their_logarithms():
 
 
 def test_pending_points_are_worth_less_than_before():
-    told = known()
+    told = observations()
     alone = unfitted().fit(told)
     row = CANDIDATES[[np.argmax(alone.scores(CANDIDATES))]]
     waiting = unfitted().fit(Observations(told.X, told.scores, told.noise, row))
@@ -87,7 +87,7 @@ def test_pending_points_are_worth_less_than_before():
 
 
 def test_each_objective_may_fail_for_itself():
-    told = known()
+    told = observations()
     scores = told.scores.copy()
     scores[3, 0] = scores[5] = np.nan
     proposer = unfitted().fit(Observations(told.X, scores, told.noise, told.pending))
@@ -117,7 +117,7 @@ class Plain:
 
 def test_a_model_without_gradients_and_another_with_samples():
     models = [Plain(), GaussianProcess(n_samples=3)]
-    proposer = ParetoProposer(models).fit(known(pending=1))
+    proposer = ParetoProposer(models).fit(observations(pending=1))
     assert isinstance(proposer, ParetoProposer)
     assert not proposer.has_gradients
     assert proposer.scores(CANDIDATES).shape == (6,)

@@ -30,8 +30,8 @@ def test_scores_are_averages_over_samples():
     expected = logsumexp(log_improvement, axis=0) - np.log(4)
     np.testing.assert_allclose(proposer.scores(candidates), expected)
     many = np.random.default_rng(1).random((2500, 3))
-    few = proposer.scores(many[[0, 1500, 2499]])
-    np.testing.assert_allclose(proposer.scores(many)[[0, 1500, 2499]], few)
+    scores = proposer.scores(many[[0, 1500, 2499]])
+    np.testing.assert_allclose(proposer.scores(many)[[0, 1500, 2499]], scores)
     assert proposer.scores(many[:0]).shape == (0,)
 
 
@@ -54,24 +54,24 @@ def test_gradients_and_expected_improvements(acquisition):
 
 def test_the_best_is_what_the_model_makes_of_scores_and_of_what_is_pending():
     X = np.random.default_rng(0).random((9, 2))
-    known = Observations(X[:6], np.arange(6.0), np.full(6, 0.5), X[6:])
+    data = Observations(X[:6], np.arange(6.0), np.full(6, 0.5), X[6:])
     model = GaussianProcess(random_state=1)
-    proposer = ModelProposer(model, UpperConfidenceBound(0.0)).fit(known)
-    expected = GaussianProcess(random_state=1).fit(X[:6], known.y, known.noise)
+    proposer = ModelProposer(model, UpperConfidenceBound(0.0)).fit(data)
+    expected = GaussianProcess(random_state=1).fit(X[:6], data.y, data.noise)
     expected = expected.condition(X[6:]).predict(X)[0].max(axis=1, keepdims=True)
     np.testing.assert_allclose(proposer.best_f, expected, rtol=1e-12)
     # The same configurations have other values for another objective.
     means = proposer.surrogate.predict(X)[0]
     np.testing.assert_allclose(proposer.scores(X), means.mean(axis=0))
-    other = fit_surrogate(model, known, -known.y).predict(X)[0].max(axis=1)
+    other = fit_surrogate(model, data, -data.y).predict(X)[0].max(axis=1)
     assert other.max() < 1.0 < proposer.best_f.min()
 
 
 def test_what_is_known_of_failures():
     X = np.arange(4.0)[:, None]
-    known = Observations(X, np.array([1.0, np.nan, 3.0, -2.0]), np.zeros(4), X[:0])
-    np.testing.assert_array_equal(known.y, [1.0, -2.0, 3.0, -2.0])
-    np.testing.assert_array_equal(known.incumbents[:2], X[[2, 0]])
+    data = Observations(X, np.array([1.0, np.nan, 3.0, -2.0]), np.zeros(4), X[:0])
+    np.testing.assert_array_equal(data.y, [1.0, -2.0, 3.0, -2.0])
+    np.testing.assert_array_equal(data.incumbents[:2], X[[2, 0]])
     nothing = Observations(X[:2], np.full(2, np.nan), np.zeros(2), X[:0])
     assert nothing.incumbents.shape == (0, 1)
 
@@ -205,6 +205,6 @@ def test_a_surrogate_is_fitted_to_the_best_and_to_others_if_there_are_many(monke
     assert len(Mean.fitted[1]) == 30 + 19
     # Many pending configurations leave half of the limit to observations.
     for n, n_pending, expected in ((20, 12, 20), (60, 12, 20), (60, 400, 16)):
-        known = Observations(X[:n], y[:n], noise[:n], rng.random((n_pending, 2)))
-        fit_surrogate(model, known)
+        data = Observations(X[:n], y[:n], noise[:n], rng.random((n_pending, 2)))
+        fit_surrogate(model, data)
         assert len(Mean.fitted[1]) == expected

@@ -48,14 +48,14 @@ def test_terms_are_summed():
 def test_gradients_agree_with_finite_differences(acquisition):
     rng = np.random.default_rng(0)
     X = rng.random((9, 2))
-    known = Observations(X, 3.0 * X[:, 1], np.zeros(9), X[:0])
-    plain = ModelProposer(GaussianProcess(n_samples=0), acquisition).fit(known)
+    data = Observations(X, 3.0 * X[:, 1], np.zeros(9), X[:0])
+    plain = ModelProposer(GaussianProcess(n_samples=0), acquisition).fit(data)
     assert plain.with_terms([]) is plain
     proposer = plain.with_terms([Bump(0.4, sd=0.5)])
     candidates = rng.random((5, 2))
     scores, gradient = proposer.scores_and_gradient(candidates)
     np.testing.assert_allclose(scores, proposer.scores(candidates))
-    unit = 1.0 if acquisition.is_log else np.std(known.y)
+    unit = 1.0 if acquisition.is_log else np.std(data.y)
     added = scores - plain.scores(candidates)
     np.testing.assert_allclose(added, unit * Bump(0.4, sd=0.5).value(candidates))
     assert_gradient(proposer.scores, candidates, gradient)
@@ -115,8 +115,8 @@ def test_the_weight_falls_with_the_number_of_observations():
         X = rows(n)
         (term,) = prior_terms(PRIOR, observed(X, PRIOR.log_density(X)))
         assert term.weight == 5.0 / n
-    known = observed(rows(3), np.zeros(3))
-    assert prior_terms(OptimumPrior(SPACE, {"c": [2.0, 2.0]}), known) == []
+    data = observed(rows(3), np.zeros(3))
+    assert prior_terms(OptimumPrior(SPACE, {"c": [2.0, 2.0]}), data) == []
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -125,9 +125,9 @@ def test_agreement_is_twice_the_p_value_of_a_negative_correlation(seed):
     X = rows(int(rng.integers(4, 12)), seed)
     scores = -PRIOR.log_density(X) + rng.normal(0.0, 4.0, len(X))
     expected = spearmanr(PRIOR.log_density(X), scores, alternative="less").pvalue
-    known = observed(X, scores)
-    assert agreement(PRIOR, known) == pytest.approx(min(1.0, 2.0 * expected))
-    (term,) = prior_terms(PRIOR, known)
+    data = observed(X, scores)
+    assert agreement(PRIOR, data) == pytest.approx(min(1.0, 2.0 * expected))
+    (term,) = prior_terms(PRIOR, data)
     assert term.weight == pytest.approx(5.0 / len(X) * min(1.0, 2.0 * expected))
 
 

@@ -151,7 +151,7 @@ def test_a_vanishing_tradeoff_leaves_the_expected_improvement():
 D = 3
 
 
-def _known(cost_of, alpha=0.3, n=14, seed=0, pending=1):
+def _observations(cost_of, alpha=0.3, n=14, seed=0, pending=1):
     rng = np.random.default_rng(seed)
     X = rng.random((n, D))
     X[:, 2] = rng.choice([0.2, 0.6, 1.0], n)
@@ -196,8 +196,8 @@ def _unfitted(rule="ei-tradeoff", cost_scale="auto"):
     ],
 )
 def test_typical_cost(costs, fractions, expected):
-    found = typical_cost(np.array(costs), np.array(fractions))
-    np.testing.assert_allclose(found, expected)
+    cost = typical_cost(np.array(costs), np.array(fractions))
+    np.testing.assert_allclose(cost, expected)
 
 
 def test_relative_costs_are_from_0_to_1():
@@ -207,11 +207,11 @@ def test_relative_costs_are_from_0_to_1():
 
 
 def test_incumbents_are_those_with_the_best_tradeoff():
-    known = _known(_lognormal, alpha=0.5)
-    sigma = relative_costs(known.costs, known.fractions)
-    best = np.argmax(known.scores[:, 0] - 0.5 * sigma)
-    np.testing.assert_array_equal(known.incumbents[0], known.X[best])
-    without = _known(_lognormal, alpha=0.0)
+    data = _observations(_lognormal, alpha=0.5)
+    sigma = relative_costs(data.costs, data.fractions)
+    best = np.argmax(data.scores[:, 0] - 0.5 * sigma)
+    np.testing.assert_array_equal(data.incumbents[0], data.X[best])
+    without = _observations(_lognormal, alpha=0.0)
     best = np.argmax(without.scores[:, 0])
     np.testing.assert_array_equal(without.incumbents[0], without.X[best])
 
@@ -219,7 +219,7 @@ def test_incumbents_are_those_with_the_best_tradeoff():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("cost_scale", ["log", "raw"])
 def test_gradients_agree_with_finite_differences_on_both_scales(rule, cost_scale):
-    proposer = _unfitted(rule, cost_scale).fit(_known(_lognormal))
+    proposer = _unfitted(rule, cost_scale).fit(_observations(_lognormal))
     X = np.random.default_rng(1).random((5, D))
     values, gradient = proposer.scores_and_gradient(X)
     np.testing.assert_allclose(values, proposer.scores(X), rtol=1e-9)
@@ -227,7 +227,7 @@ def test_gradients_agree_with_finite_differences_on_both_scales(rule, cost_scale
 
 
 def test_many_candidates_are_scored_in_parts():
-    proposer = _unfitted().fit(_known(_lognormal))
+    proposer = _unfitted().fit(_observations(_lognormal))
     X = np.random.default_rng(1).random((2050, D))
     np.testing.assert_allclose(
         proposer.scores(X)[1020:1030], proposer.scores(X[1020:1030]), rtol=1e-9
@@ -236,54 +236,54 @@ def test_many_candidates_are_scored_in_parts():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_cheaper_of_two_equal_scores_is_preferred(rule):
-    known = _known(lambda X, rng: 0.2 + X[:, 1], n=20)
-    proposer = _unfitted(rule).fit(known)
+    data = _observations(lambda X, rng: 0.2 + X[:, 1], n=20)
+    proposer = _unfitted(rule).fit(data)
     cheap, dear = np.array([[0.4, 0.05, 1.0]]), np.array([[0.4, 0.95, 1.0]])
     assert proposer.scores(cheap) > proposer.scores(dear)
 
 
 def test_without_tradeoff_or_costs_scores_alone_count():
     X = np.random.default_rng(1).random((9, D))
-    for known in (
-        _known(_lognormal, alpha=0.0),
-        _known(lambda X, rng: np.full(len(X), np.nan)),
+    for data in (
+        _observations(_lognormal, alpha=0.0),
+        _observations(lambda X, rng: np.full(len(X), np.nan)),
     ):
-        plain = _unfitted().of_scores.fit(known.of_scores)
-        proposer = _unfitted().fit(known)
+        plain = _unfitted().of_scores.fit(data.of_scores)
+        proposer = _unfitted().fit(data)
         assert not isinstance(proposer, TradeoffProposer)
         np.testing.assert_array_equal(proposer.scores(X), plain.scores(X))
 
 
 def test_unknown_costs_are_left_to_the_model():
-    known = _known(_lognormal)
-    known.scores[0, 1] = np.nan
-    proposer = _unfitted().fit(known)
-    assert np.all(np.isfinite(proposer.scores(known.X)))
+    data = _observations(_lognormal)
+    data.scores[0, 1] = np.nan
+    proposer = _unfitted().fit(data)
+    assert np.all(np.isfinite(proposer.scores(data.X)))
 
 
 @pytest.mark.parametrize("cost_of, scale", [(_lognormal, LogCost), (_plain, RawCost)])
 def test_the_scale_is_the_one_that_fits_better(cost_of, scale):
     chosen = [
-        type(_unfitted().fit(_known(cost_of, n=25, seed=s)).acquisition.scale)
+        type(_unfitted().fit(_observations(cost_of, n=25, seed=s)).acquisition.scale)
         for s in range(5)
     ]
     assert chosen.count(scale) >= 4
 
 
 def test_costs_of_0_have_no_logarithm():
-    known = _known(lambda X, rng: np.where(X[:, 1] > 0.5, 0.0, 1.0))
-    proposer = _unfitted(cost_scale="log").fit(known)
+    data = _observations(lambda X, rng: np.where(X[:, 1] > 0.5, 0.0, 1.0))
+    proposer = _unfitted(cost_scale="log").fit(data)
     assert isinstance(proposer.acquisition.scale, RawCost)
-    assert np.all(np.isfinite(proposer.scores(known.X)))
+    assert np.all(np.isfinite(proposer.scores(data.X)))
 
 
 def test_expected_improvement_is_that_of_the_tradeoff():
-    known = _known(_lognormal)
-    row = known.X[0]
-    proposer = _unfitted().fit(known)
+    data = _observations(_lognormal)
+    row = data.X[0]
+    proposer = _unfitted().fit(data)
     expected = np.exp(proposer.scores(row[None, :])[0])
     assert proposer.expected_improvement(row) == pytest.approx(expected)
-    assert _unfitted("paper").fit(known).expected_improvement(row) is None
+    assert _unfitted("paper").fit(data).expected_improvement(row) is None
 
 
 def test_the_optimizer_takes_a_score_and_a_negated_cost():

@@ -193,12 +193,12 @@ def test_ignorance_is_not_expensive():
 def test_a_bound_far_below_what_is_known_changes_nothing():
     X, costs, rng = make_data(20, D=1)
     candidates = rng.random((20, 1))
-    known = expected(make(X, costs), candidates)
+    uncut = expected(make(X, costs), candidates)
     at = 7
     costs[at] *= 1e-3
     cut = expected(make(X, costs, np.arange(20) == at), candidates)
     as_told = expected(make(X, costs), candidates)
-    error, naive = (np.abs(np.log(one / known)).max() for one in (cut, as_told))
+    error, naive = (np.abs(np.log(one / uncut)).max() for one in (cut, as_told))
     assert error < 0.2 < 0.5 < naive
 
 
@@ -278,9 +278,9 @@ def test_costs_of_an_earlier_search_count_by_their_ratio():
     early = model.expected(np.array([0.5]))
     assert 20 < early < 45
     # This machine is ten times slower.
-    known = earlier.expected(np.array([0.0]))
+    cost = earlier.expected(np.array([0.0]))
     for costs in (model, alone):
-        costs.trials.append((np.array([0.0]), 10.0 * known, False))
+        costs.trials.append((np.array([0.0]), 10.0 * cost, False))
     assert model.expected(np.array([0.5])) == pytest.approx(10.0 * early)
     for x in np.linspace(0.1, 1.0, MIN_COSTS):
         for costs in (model, alone):

@@ -318,10 +318,10 @@ def test_a_censored_trial_teaches_its_cost_and_is_not_the_best():
         optimizer.tell({"x": x}, x, cost=10 ** (2 * x))
     assert optimizer.best_params == {"x": 0.6}
     assert optimizer.n_told == 6
-    known = pickle.loads(pickle.dumps(optimizer))
+    informed = pickle.loads(pickle.dumps(optimizer))
     optimizer.tell({"x": 0.9}, math.nan, cost=30.0, censored=True)
-    known.tell({"x": 0.9}, math.nan, cost=30.0)
-    costs = [one.expected_cost({"x": 0.9}) for one in (known, optimizer)]
+    informed.tell({"x": 0.9}, math.nan, cost=30.0)
+    costs = [one.expected_cost({"x": 0.9}) for one in (informed, optimizer)]
     assert costs[0] == pytest.approx(30.0, rel=0.2)
     assert costs[1] > 1.2 * costs[0]
 

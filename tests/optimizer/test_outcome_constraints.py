@@ -80,8 +80,8 @@ def test_the_front_has_no_point_that_violates_a_constraint():
         optimizer.tell(params, scores, constraints=[slack_of(params)])
     assert optimizer.pareto_front
     assert all(slack_of(params) <= 0.0 for params, _ in optimizer.pareto_front)
-    found = [params for params, _ in optimizer.pareto_front]
-    assert len(found) > 1
+    configurations = [params for params, _ in optimizer.pareto_front]
+    assert len(configurations) > 1
 
 
 def test_expected_improvements_count_the_probability():

@@ -52,7 +52,7 @@ def test_initial_points_come_first_and_count():
 def test_scores_choose_among_the_portfolio():
     # Data sets that prefer "a" have their best at the end, the others in the middle.
     regrets = [[0.5, 0.9, 0.6, 0.8, 0.0, 1.0], [0.9, 0.5, 0.8, 0.0, 1.0, 0.6]]
-    found = []
+    proposals = []
     for sign in (1.0, -1.0):
         optimizer = Optimizer(
             SPACE, prior=prior(3, regrets), initial_points=POINTS[:2], random_state=0
@@ -60,8 +60,8 @@ def test_scores_choose_among_the_portfolio():
         for params in POINTS[:2]:
             assert optimizer.ask() == params
             optimizer.tell(params, sign * (params["kind"] == "a"))
-        found.append(optimizer.ask())
-    assert found == [POINTS[4], POINTS[3]]
+        proposals.append(optimizer.ask())
+    assert proposals == [POINTS[4], POINTS[3]]
 
 
 def test_failures_and_several_objectives():
@@ -100,8 +100,8 @@ def test_configurations_that_would_be_aborted_are_not_proposed():
     points = [{"x": k / 8, "kind": "a"} for k in range(9)]
     # On the other data sets, greater values of every second one are better.
     regrets = np.tile([1.0, 0.6, 1.0, 0.4, 1.0, 0.2, 1.0, 0.0, 1.0], (3, 1))
-    known = OptimumPrior(SPACE, {}, Portfolio(SPACE, points, regrets, 9))
-    optimizer = Optimizer(SPACE, prior=known, random_state=0)
+    prior = OptimumPrior(SPACE, {}, Portfolio(SPACE, points, regrets, 9))
+    optimizer = Optimizer(SPACE, prior=prior, random_state=0)
     for params in points[::2]:
         optimizer.tell(params, 0.0, cost=math.exp(6.0 * params["x"]))
     assert copy.deepcopy(optimizer).ask() == points[7]

@@ -30,15 +30,15 @@ def score(params):
 
 
 def trials(optimizer, n, function=score):
-    found = []
+    configurations = []
     for _ in range(n):
-        found.append(optimizer.ask())
-        optimizer.tell(found[-1], function(found[-1]))
-    return found
+        configurations.append(optimizer.ask())
+        optimizer.tell(configurations[-1], function(configurations[-1]))
+    return configurations
 
 
-def density(found):
-    return np.exp(PRIOR.log_density(SPACE.encode(found)))
+def density(configurations):
+    return np.exp(PRIOR.log_density(SPACE.encode(configurations)))
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_a_finite_space_is_exhausted_with_a_prior(surrogate, acquisition):
     prior = OptimumPrior(FINITE, {"n": ([0.0, 1.0], [0.0, 3.0])})
     options = {"surrogate": surrogate, "acquisition": acquisition, "random_state": 0}
     optimizer = Optimizer(FINITE, prior=prior, **options)
-    found = trials(optimizer, 30, lambda one: -abs(one["n"] - 25))
-    assert len({tuple(one.values()) for one in found}) == 30
+    configurations = trials(optimizer, 30, lambda one: -abs(one["n"] - 25))
+    assert len({tuple(one.values()) for one in configurations}) == 30
     if surrogate not in ("random", "sobol"):  # they do not learn from scores
-        assert np.mean([one["n"] for one in found[:12]]) > 17
+        assert np.mean([one["n"] for one in configurations[:12]]) > 17
 
 
 def test_a_flat_prior_changes_no_proposal_of_the_model():
@@ -104,5 +104,5 @@ def test_a_tradeoff_has_a_column_more_than_the_prior():
         prior=PRIOR,
         random_state=0,
     )
-    found = trials(optimizer, 6, lambda one: [score(one), -one["train_size"]])
-    assert len(found) == 6
+    configurations = trials(optimizer, 6, lambda one: [score(one), -one["train_size"]])
+    assert len(configurations) == 6

@@ -32,16 +32,16 @@ CASES = {
 
 
 def told(number, params, n_objectives):
-    """Return a score and what else is known of a trial."""
+    """Return the score of a trial, and the other arguments of `tell`."""
     is_aborted = number % 11 == 0
     score = -((params["x"] - 0.3) ** 2) - 0.1 * params.get("y", 0.5)
     constraints = [score - 0.1, number % 3 - 1.5]
-    more = {"cost": 1.0 + number % 7, "censored": is_aborted, "ended": is_aborted}
+    kwargs = {"cost": 1.0 + number % 7, "censored": is_aborted, "ended": is_aborted}
     noise = 0.01 if number % 2 and n_objectives == 1 else None
-    more |= {"constraints": constraints, "noise": noise}
+    kwargs |= {"constraints": constraints, "noise": noise}
     if number % 13 in (0, 5):  # the first one, too
-        return math.nan, more
-    return score if n_objectives == 1 else [score, -params["x"]], more
+        return math.nan, kwargs
+    return score if n_objectives == 1 else [score, -params["x"]], kwargs
 
 
 def make(options, observed=(), pending=()):
@@ -49,8 +49,8 @@ def make(options, observed=(), pending=()):
     optimizer = Optimizer(SPACE, random_state=3, **options)
     n_objectives = options.get("n_objectives", 1)
     for number, params in enumerate(observed):
-        score, more = told(number, params, n_objectives)
-        optimizer.tell(params, score, **more)
+        score, kwargs = told(number, params, n_objectives)
+        optimizer.tell(params, score, **kwargs)
     for number, params in enumerate(POINTS[:2]):
         optimizer.learn(params, told(number + 1, params, n_objectives)[0])
     for params in pending:
@@ -81,8 +81,8 @@ def proposed(options, n_trials, n_in_flight, renew=lambda optimizer, *_: optimiz
         proposals.append((params, *expected))
         if number < 4 or len(proposals) - n_observed == n_in_flight:
             params = proposals[n_observed][0]
-            score, more = told(n_observed, params, options.get("n_objectives", 1))
-            optimizer.tell(params, score, **more)
+            score, kwargs = told(n_observed, params, options.get("n_objectives", 1))
+            optimizer.tell(params, score, **kwargs)
             n_observed += 1
     return proposals
 

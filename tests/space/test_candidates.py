@@ -14,32 +14,32 @@ def make(notation, constraint=None):
 
 
 def test_known_configurations_are_not_candidates():
-    found = make({"a": [1, 2, 3, 4]}, lambda params: params["a"] > 1)
-    rows = found.unseen()
-    assert found.n_configurations == len(rows) == 3
-    found.add(rows[1])
-    np.testing.assert_array_equal(found.unseen(), rows[[0, 2]])
-    assert found.is_known(rows[1]) and not found.is_known(rows[0])
-    assert found.filter_new(rows).tolist() == [True, False, True]
-    found.discard(rows[1])
-    np.testing.assert_array_equal(found.unseen(), rows)
+    pool = make({"a": [1, 2, 3, 4]}, lambda params: params["a"] > 1)
+    rows = pool.unseen()
+    assert pool.n_configurations == len(rows) == 3
+    pool.add(rows[1])
+    np.testing.assert_array_equal(pool.unseen(), rows[[0, 2]])
+    assert pool.is_known(rows[1]) and not pool.is_known(rows[0])
+    assert pool.filter_new(rows).tolist() == [True, False, True]
+    pool.discard(rows[1])
+    np.testing.assert_array_equal(pool.unseen(), rows)
     for row in rows:
-        found.add(row)
-    for look in (found.unseen, lambda: found.draw(np.random.default_rng(0))):
+        pool.add(row)
+    for look in (pool.unseen, lambda: pool.draw(np.random.default_rng(0))):
         with pytest.raises(SpaceExhausted, match="All 3"):
             look()
 
 
 @pytest.mark.parametrize("share", [0.2, 1e-4])
 def test_draws_are_new_and_allowed(share):
-    found = make(
+    pool = make(
         {"a": (0.0, 1.0), "b": (1, 100)},
         lambda p: p["a"] < (share if share > 0.1 else 100 * share * (p["b"] == 7)),
     )
     for seed in range(3):
-        X = found.draw(np.random.default_rng(seed))
-        assert len(X) and np.all(found.filter_new(X))
-        assert all(map(found.space.allows, found.space.decode(X)))
+        X = pool.draw(np.random.default_rng(seed))
+        assert len(X) and np.all(pool.filter_new(X))
+        assert all(map(pool.space.allows, pool.space.decode(X)))
 
 
 def test_the_constraint_is_asked_once_a_configuration():
@@ -49,10 +49,10 @@ def test_the_constraint_is_asked_once_a_configuration():
         asked.append(params["a"])
         return params["a"] < 0.5
 
-    found = make({"a": (0.0, 1.0)}, constraint)
+    pool = make({"a": (0.0, 1.0)}, constraint)
     X = np.array([[0.25], [0.75], [0.25]])
     for _ in range(3):
-        assert found.filter_new(X).tolist() == [True, False, True]
+        assert pool.filter_new(X).tolist() == [True, False, True]
     assert sorted(set(asked)) == [0.25, 0.75] and len(asked) <= 3
 
 
@@ -63,25 +63,25 @@ def test_the_constraint_is_called_for_few_of_many_candidates():
         asked.append(params["a"])
         return params["a"] < 2900
 
-    found = make({"a": list(range(3000))}, constraint)
-    assert found.n_configurations == 3000 and not asked
-    ranked = found.allowed_first(found.unseen()[::-1])
-    assert constraint(found.space.decode(ranked)[0]) and len(asked) < 50
-    assert found.n_configurations == len(found.unseen()) == 3000 - (len(asked) - 2)
-    found.apply_constraint()
-    assert found.n_configurations == len(found.rows) == 2900
+    pool = make({"a": list(range(3000))}, constraint)
+    assert pool.n_configurations == 3000 and not asked
+    ranked = pool.allowed_first(pool.unseen()[::-1])
+    assert constraint(pool.space.decode(ranked)[0]) and len(asked) < 50
+    assert pool.n_configurations == len(pool.unseen()) == 3000 - (len(asked) - 2)
+    pool.apply_constraint()
+    assert pool.n_configurations == len(pool.rows) == 2900
 
 
 def test_a_space_is_exhausted_though_the_constraint_is_asked_late():
-    found = make({"a": list(range(3000))}, lambda params: params["a"] % 300 == 0)
+    pool = make({"a": list(range(3000))}, lambda params: params["a"] % 300 == 0)
     seen = set()
     for _ in range(10):
-        row = found.allowed_first(found.unseen())[0]
-        found.add(row)
-        seen.add(found.space.decode(row[None])[0]["a"])
+        row = pool.allowed_first(pool.unseen())[0]
+        pool.add(row)
+        seen.add(pool.space.decode(row[None])[0]["a"])
     assert seen == set(range(0, 3000, 300))
     with pytest.raises(SpaceExhausted, match="All 10 configurations"):
-        found.allowed_first(found.unseen())
+        pool.allowed_first(pool.unseen())
 
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 34, 100])
@@ -103,28 +103,28 @@ def few_draws(monkeypatch):
 def test_a_large_space_is_scanned_to_its_end(few_draws, monkeypatch, notation):
     """Overlapping dicts have one row for each configuration."""
     monkeypatch.setattr(candidates, "MAX_LISTED", 150)
-    found, rng = make(notation, lambda p: p["a"] > 397), np.random.default_rng(0)
+    pool, rng = make(notation, lambda p: p["a"] > 397), np.random.default_rng(0)
     seen = []
     for _ in range(3):
-        row = found.draw(rng)[0]
-        found.add(row)
-        seen += found.space.decode(row[None])
+        row = pool.draw(rng)[0]
+        pool.add(row)
+        seen += pool.space.decode(row[None])
     assert sorted(params["a"] for params in seen) == [398, 399, 400]
     with pytest.raises(SpaceExhausted):
-        found.draw(rng)
+        pool.draw(rng)
 
 
 def test_a_scan_is_bounded(few_draws, monkeypatch):
     monkeypatch.setattr(candidates, "MAX_SCANNED", 6_000)
-    found = make({"a": (1, 2**20), "b": (1, 2**20)}, lambda params: False)
+    pool = make({"a": (1, 2**20), "b": (1, 2**20)}, lambda params: False)
     with pytest.raises(SpaceExhausted, match="none of the 7,280 conf"):
-        found.draw(np.random.default_rng(0))
+        pool.draw(np.random.default_rng(0))
 
 
 def test_a_space_of_very_many_columns_is_infinite_enough():
-    found = make({f"p{place}": (0, 2**30) for place in range(40)} | {"x": (0.0, 1.0)})
-    assert found.n_configurations == math.inf
-    assert len(found.draw(np.random.default_rng(0)))
+    pool = make({f"p{place}": (0, 2**30) for place in range(40)} | {"x": (0.0, 1.0)})
+    assert pool.n_configurations == math.inf
+    assert len(pool.draw(np.random.default_rng(0)))
     finite = make({f"p{place}": (0, 2**30) for place in range(40)})
     assert finite.n_configurations == (2**30 + 1) ** 40
     assert len(finite.draw(np.random.default_rng(0)))
@@ -144,44 +144,44 @@ class Box:
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(*[st.floats(0.1, 0.9)] * 2, st.sampled_from([1e-2, 1e-4, 3e-6]))
 def test_more_are_found_near_one_that_is_allowed(few_draws, a, b, width):
-    found = make({"a": (0.0, 1.0), "b": (0.0, 1.0)}, Box({"a": a, "b": b}, width))
-    allowed = found.space.encode([{"a": a, "b": b}])
-    far = found.space.encode([{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}])
+    pool = make({"a": (0.0, 1.0), "b": (0.0, 1.0)}, Box({"a": a, "b": b}, width))
+    allowed = pool.space.encode([{"a": a, "b": b}])
+    far = pool.space.encode([{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}])
     others = [*far, *allowed]
     drawn = []
     for order in (others, others[::-1]):
-        found = Candidates(found.space)
+        pool = Candidates(pool.space)
         for row in order:
-            found.add(row)
-        drawn.append(found.draw(np.random.default_rng(0)))
-        assert np.all(found.filter_new(drawn[-1]))
+            pool.add(row)
+        drawn.append(pool.draw(np.random.default_rng(0)))
+        assert np.all(pool.filter_new(drawn[-1]))
     # The order in which they became known has no effect.
     np.testing.assert_array_equal(*drawn)
 
 
 def test_why_none_is_found(few_draws):
     box = Box({"a": 0.5}, 0.0)
-    found = make({"a": (0.0, 1.0), "b": (0.0, 1e-9)}, box)
+    pool = make({"a": (0.0, 1.0), "b": (0.0, 1e-9)}, box)
     with pytest.raises(DrawsExhausted, match="none of the 1,280 conf.*initial_points"):
-        found.draw(np.random.default_rng(0))
+        pool.draw(np.random.default_rng(0))
     assert box.n_asked == 1280
-    found = make({"a": (0.0, 1.0)}, box)
-    found.add(found.space.encode([{"a": 0.5}])[0])
+    pool = make({"a": (0.0, 1.0)}, box)
+    pool.add(pool.space.encode([{"a": 0.5}])[0])
     with pytest.raises(DrawsExhausted, match="no new configuration among the 17,664"):
-        found.draw(np.random.default_rng(0))
+        pool.draw(np.random.default_rng(0))
     space = Space.from_notation({"a": [1, 2]})
     space.n_configurations = math.inf
-    found = Candidates(space)
+    pool = Candidates(space)
     with pytest.raises(DrawsExhausted, match="512 configurations were drawn"):
         for _ in range(3):
-            found.add(found.draw(np.random.default_rng(0))[0])
+            pool.add(pool.draw(np.random.default_rng(0))[0])
 
 
 def test_a_constraint_that_allows_nothing_is_known_in_the_end(few_draws, monkeypatch):
     monkeypatch.setattr(candidates, "MAX_LISTED", 300)
-    found = make({"a": list(range(30)), "b": list(range(20))}, lambda params: False)
+    pool = make({"a": list(range(30)), "b": list(range(20))}, lambda params: False)
     with pytest.raises(SpaceExhausted, match="rejected by the constraint"):
-        found.draw(np.random.default_rng(0))
+        pool.draw(np.random.default_rng(0))
 
 
 @settings(max_examples=20)

@@ -91,12 +91,12 @@ def test_a_discrete_distribution_has_a_position_for_each_likely_value(frozen):
     # Reference: the probabilities of all whole numbers near the values.
     numbers = np.arange(atoms[0] - 50, atoms[-1] + 51)
     masses = frozen.pmf(numbers)
-    own = np.isin(numbers, atoms)
+    is_atom = np.isin(numbers, atoms)
     assert set(atoms) <= set(numbers[masses > 0].tolist())
-    assert masses[~own].sum() < 2.5 * 2.0**-20
+    assert masses[~is_atom].sum() < 2.5 * 2.0**-20
     # Only numbers without probability are left out between two values.
     inner = (numbers > atoms[0]) & (numbers < atoms[-1])
-    assert np.all(masses[inner & ~own] == 0.0)
+    assert np.all(masses[inner & ~is_atom] == 0.0)
 
 
 def test_values_of_negligible_probability_do_not_belong_to_the_dimension():

@@ -97,7 +97,7 @@ def test_different_objects_of_one_class_are_different_options():
     # A copy may represent either of two equal options.
     assert dimension.index(copy.deepcopy(options[4])) == 3
     again = pickle.loads(pickle.dumps(dimension))
-    assert [again.index(own) for own in again.values] == list(range(8))
+    assert [again.index(value) for value in again.values] == list(range(8))
 
 
 def test_dicts_with_the_same_keys_have_several_hashes():

@@ -41,8 +41,8 @@ def test_a_density_is_relative_to_random_configurations():
     for name, density in DENSITIES.items():
         place = place_of(name)
         rows = X[~np.isnan(X[:, place])]
-        own = np.exp(OptimumPrior(SPACE, {name: density}).log_density(rows))
-        assert abs(np.mean(own) - 1.0) < 5.0 * np.std(own) / np.sqrt(len(own)) + 2e-3
+        ratio = np.exp(OptimumPrior(SPACE, {name: density}).log_density(rows))
+        assert abs(np.mean(ratio) - 1.0) < 5.0 * stats.sem(ratio, ddof=0) + 2e-3
 
 
 def test_log_densities_add_up_over_active_columns():
@@ -115,8 +115,8 @@ def test_a_prior_without_densities_has_density_one():
 def test_the_place_of_a_column_goes_before_its_name():
     space = Space.from_notation([{"C": (0.0, 1.0)}, {"C": (0.0, 2.0), "k": [1, 2]}])
     places = [j for j, column in enumerate(space.columns) if column.name == "C"]
-    own = ([0.0, 1.0], [0.0, 5.0])
-    prior = OptimumPrior(space, {"C": [[0.5], [0.0]], places[1]: own})
+    density = ([0.0, 1.0], [0.0, 5.0])
+    prior = OptimumPrior(space, {"C": [[0.5], [0.0]], places[1]: density})
     X = space.encode([{"C": 0.1}, {"C": 0.2, "k": 1}])
     values = prior.log_density(X)
     assert values[0] == 0.0 and values[1] < -1.0
@@ -173,8 +173,8 @@ def test_each_branch_has_the_expected_log_density_zero(notation, densities):
     params = space.decode(X)
     kinds = np.array([one["kind"] for one in params])
     for kind in BRANCHES:
-        own = logs[kinds == kind]
-        assert abs(np.mean(own)) < 5.0 * np.std(own) / np.sqrt(len(own)) + 1e-12
+        of_kind = logs[kinds == kind]
+        assert abs(np.mean(of_kind)) < 5.0 * stats.sem(of_kind, ddof=0) + 1e-12
     constants = prior.log_density(X) - logs
     assert np.ptp(constants[kinds == "a"]) < 1e-12
     assert np.all(constants[kinds == "a"] > 0.3)

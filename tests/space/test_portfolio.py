@@ -26,8 +26,8 @@ def test_pending_points_count_as_tried():
     assert portfolio.choose(rows(0), np.array([np.nan]), [1, 2, 3, 4]) == 3
 
 
-@pytest.mark.parametrize("own", range(4))
-def test_scores_that_rank_as_one_data_set_does_lead_to_its_best_point(own):
+@pytest.mark.parametrize("table", range(4))
+def test_scores_that_rank_as_one_data_set_does_lead_to_its_best_point(table):
     # Four data sets, each with another order of the first four points.
     orders = np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]]) / 3
     # The last columns are 0.2 better than anything else on one data set.
@@ -36,7 +36,7 @@ def test_scores_that_rank_as_one_data_set_does_lead_to_its_best_point(own):
     regrets = np.hstack([orders, best])
     portfolio = Portfolio(space, [{"x": x} for x in range(8)], regrets, 8)
     X = space.encode([{"x": x} for x in range(4)])
-    assert portfolio.choose(X, -orders[own], [4, 5, 6, 7]) == 4 + own
+    assert portfolio.choose(X, -orders[table], [4, 5, 6, 7]) == 4 + table
 
 
 def test_a_failure_is_worse_than_any_score():

@@ -71,9 +71,9 @@ def test_encoding_and_decoding_are_exact_on_any_tree(space, seed):
     np.testing.assert_array_equal(np.isnan(X), ~space.active(X))
     for one in params:
         assert list(one) == sorted(one)
-        own = space.canonicalize(one)
-        assert own == one and list(own) == list(one)
-        assert list(map(type, own.values())) == list(map(type, one.values()))
+        canonical = space.canonicalize(one)
+        assert canonical == one and list(canonical) == list(one)
+        assert list(map(type, canonical.values())) == list(map(type, one.values()))
     again = pickle.loads(pickle.dumps(space))
     np.testing.assert_array_equal(again.encode(params), X)
 
@@ -216,9 +216,9 @@ def test_one_and_the_fraction_of_one_differ_in_a_space_with_ones():
     assert {"n": 2.0, "m": 2.0} in plain.with_ones(ones)
     both = pickle.loads(pickle.dumps(Space.from_notation(spaces).with_ones(ones)))
     for number in (1, 1.0):
-        found = [*both.decode(both.encode([{"n": number, "m": 1.0}]))]
-        found += [both.selection({"n": number, "m": 1, "other": 1})]
-        assert [repr(params) for params in found] == [f"{{'m': 1, 'n': {number}}}"] * 2
+        again = [*both.decode(both.encode([{"n": number, "m": 1.0}]))]
+        again += [both.selection({"n": number, "m": 1, "other": 1})]
+        assert [repr(params) for params in again] == [f"{{'m': 1, 'n': {number}}}"] * 2
 
 
 def test_repr_names_parameters_and_values():
@@ -253,7 +253,7 @@ def test_users_values_take_the_form_of_the_dimension():
             "model": [svc, None],
         }
     )
-    given = {
+    params = {
         "depth": 3.0,
         "rate": 0.1234567890123456789,
         "share": np.float64(0.1),
@@ -262,20 +262,19 @@ def test_users_values_take_the_form_of_the_dimension():
         "ratio": 1,
         "model": SVC(),
     }
-    own = space.canonicalize(given)
-    assert own == {**given, "model": svc}
-    assert list(own) == sorted(given)
-    assert own["model"] is svc
-    types = [
-        type(own[name]) for name in ("depth", "n", "size", "rate", "share", "ratio")
-    ]
-    assert types == [int] * 3 + [float] * 3
-    found = Configuration.of(space, given)
-    assert found.params == own and Configuration.of(space, found) is found
-    np.testing.assert_array_equal(found.row, space.encode([given])[0])
-    assert type(space.canonicalize({**given, "rate": 1})["rate"]) is float
+    canonical = space.canonicalize(params)
+    assert canonical == {**params, "model": svc}
+    assert list(canonical) == sorted(params)
+    assert canonical["model"] is svc
+    for name in params.keys() - {"model"}:
+        expected = int if name in ("depth", "n", "size") else float
+        assert type(canonical[name]) is expected
+    one = Configuration.of(space, params)
+    assert one.params == canonical and Configuration.of(space, one) is one
+    np.testing.assert_array_equal(one.row, space.encode([params])[0])
+    assert type(space.canonicalize({**params, "rate": 1})["rate"]) is float
     with pytest.raises(ValueError, match="'depth'"):
-        space.canonicalize({**given, "depth": 2.5})
+        space.canonicalize({**params, "depth": 2.5})
 
 
 def test_a_space_without_a_constraint_is_given_one():

@@ -44,8 +44,8 @@ def test_edges_join_the_nearest_and_are_about_a_seventh():
     np.testing.assert_allclose(graph.W[joined], np.exp(-0.5 * distance[joined] ** 2))
     # k is determined from the row that is a neighbor of no other row.
     k = min(joined.sum(axis=1))
-    for own, row in zip(joined, distance, strict=True):
-        assert own[np.argsort(row)[1 : k + 1]].all()
+    for is_joined, row in zip(joined, distance, strict=True):
+        assert is_joined[np.argsort(row)[1 : k + 1]].all()
 
 
 def test_a_grid_has_the_same_graph_in_any_order():
@@ -107,9 +107,9 @@ def test_the_influence_is_what_one_more_label_changes():
 
 def test_a_component_without_a_label_gets_the_mean():
     graph = two_islands()
-    own, other = graph.components
+    first, other = graph.components
     harmonic = HarmonicFunction(graph)
-    harmonic.label(own[:2].tolist())
+    harmonic.label(first[:2].tolist())
     f = harmonic.values(np.array([1.0, 4.0]))
     np.testing.assert_array_equal(f[other], 2.5)
     # One label determines the whole component.
@@ -150,8 +150,8 @@ def test_resistances_are_those_of_a_random_walk():
     assert resistance[b] == 0.0
     # A label has no effect on another component.
     graph = two_islands()
-    own, other = graph.components
-    assert np.all(np.isinf(graph.resistance(int(own[0]))[other]))
+    first, other = graph.components
+    assert np.all(np.isinf(graph.resistance(int(first[0]))[other]))
 
 
 NODES = np.random.default_rng(0).random((50, 2))
@@ -200,8 +200,8 @@ def test_predictions_do_not_depend_on_earlier_fits():
     for rows in (*(np.arange(count) for count in range(1, 13)), order):
         y = score(NODES[rows]) * (-1.0 if rows is order else 1.0)
         fresh = GraphField(nodes=NODES).fit(NODES[rows], y).predict(NODES)
-        found = grown.fit(NODES[rows], y).predict(NODES)
-        np.testing.assert_array_equal(found, fresh)
+        mean = grown.fit(NODES[rows], y).predict(NODES)
+        np.testing.assert_array_equal(mean, fresh)
 
 
 def test_configurations_that_are_no_nodes_are_ignored():

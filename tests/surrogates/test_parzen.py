@@ -197,25 +197,25 @@ def test_arguments_that_are_refused(arguments, message):
 MIXED = Space.from_notation({"x": (0.0, 1.0), "k": ["a", "b"]})
 
 
-def known(n=20, pending=0, space=MIXED):
+def observations(n=20, pending=0, space=MIXED):
     rng = np.random.default_rng(0)
     X = space.from_uniform(rng.random((n + pending, space.n_columns)))
     return Observations(X[:n], -np.abs(X[:n, 0] - 0.3), np.zeros(n), X[n:])
 
 
-def rank(candidates, known, estimator=None):
+def rank(candidates, data, estimator=None):
     model = make_surrogate(estimator or ParzenEstimator(), candidates, 0)
-    proposer = SamplingProposer(model).fit(known)
-    X = proposer.rank(candidates, known.incumbents, np.random.default_rng(0))
+    proposer = SamplingProposer(model).fit(data)
+    X = proposer.rank(candidates, data.incumbents, np.random.default_rng(0))
     return proposer.sampler, X
 
 
 def test_candidates_are_drawn_and_ranked():
-    fitted, X = rank(Candidates(MIXED), known())
+    fitted, X = rank(Candidates(MIXED), observations())
     assert X.shape == (100, 2)
     scores = fitted.scores(X)
     assert np.all(np.diff(scores) <= 0) and scores[0] > 0
-    assert rank(Candidates(MIXED), known(), ParzenEstimator(n_candidates=7))[
+    assert rank(Candidates(MIXED), observations(), ParzenEstimator(n_candidates=7))[
         1
     ].shape == (7, 2)
 
@@ -223,7 +223,7 @@ def test_candidates_are_drawn_and_ranked():
 def test_in_a_space_that_is_listed_all_that_is_new_is_ranked():
     space = Space.from_notation({"x": list(range(30)), "k": ["a", "b"]})
     candidates = Candidates(space)
-    told = known(space=space)
+    told = observations(space=space)
     for row in told.X:
         candidates.add(row)
     fitted, X = rank(candidates, told)
@@ -236,15 +236,15 @@ def test_only_new_and_allowed_candidates_are_proposed():
     space = Space.from_notation({"x": (1, 200), "y": (1, 200)}, lambda p: p["x"] > 190)
     candidates = Candidates(space)
     assert not candidates.is_enumerated
-    _, X = rank(candidates, known(space=space))
+    _, X = rank(candidates, observations(space=space))
     assert len(X) and np.all(candidates.filter_new(X))
     nothing = Space.from_notation({"x": (0.0, 1.0), "k": ["a", "b"]}, lambda p: False)
-    assert rank(Candidates(nothing), known())[1].shape == (0, 2)
+    assert rank(Candidates(nothing), observations())[1].shape == (0, 2)
 
 
 def test_pending_configurations_count_as_bad():
-    one, _ = rank(Candidates(MIXED), known(pending=0))
-    told = known(pending=4)
+    one, _ = rank(Candidates(MIXED), observations(pending=0))
+    told = observations(pending=4)
     other, _ = rank(Candidates(MIXED), told)
     assert np.all(other.scores(told.pending) < one.scores(told.pending))
 

@@ -52,10 +52,10 @@ def test_gaussian_processes_by_their_names(name, candidates, kind, kernel):
 
 
 def test_an_instance_is_copied_and_receives_the_space():
-    for own in (GaussianProcess("rbf", random_state=3), GraphField("matern52")):
-        model = make_surrogate(own, SMALL, seed=7)
-        assert own.n_options is None and model.n_options == [0, 3]
-        assert model.kernel == own.kernel
+    for surrogate in (GaussianProcess("rbf", random_state=3), GraphField("matern52")):
+        model = make_surrogate(surrogate, SMALL, seed=7)
+        assert surrogate.n_options is None and model.n_options == [0, 3]
+        assert model.kernel == surrogate.kernel
     assert make_surrogate(GaussianProcess(n_options=[0, 0]), SMALL, 7).n_options == [
         0,
         0,

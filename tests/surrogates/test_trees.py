@@ -27,12 +27,12 @@ def test_predictions_are_those_of_the_leaves():
     model = TreeEnsemble(10, n_options=OPTIONS).fit(X, y)
     booster = model._booster
     codes = np.array([1, 1, 2])
-    own, theirs = (
+    leaves_of_X, theirs = (
         booster.predict(part * codes, pred_leaf=True) for part in (X, candidates)
     )
     mean, sd = model.predict(candidates)
     for i, leaves in enumerate(theirs):
-        inside = [y[own[:, t] == leaf] for t, leaf in enumerate(leaves)]
+        inside = [y[leaves_of_X[:, t] == leaf] for t, leaf in enumerate(leaves)]
         means = [part.mean() for part in inside]
         variance = np.var(means) + np.mean([part.var() for part in inside])
         assert mean[0, i] == pytest.approx(np.mean(means))

@@ -56,10 +56,10 @@ def test_known_variances_explain_what_would_be_learned_as_noise():
     noisy = y + np.sqrt(noise) * rng.standard_normal(60)
     model = GaussianProcess(n_samples=0)
     learned = []
-    for known in (None, noise):
+    for variances in (None, noise):
         # The same model: hyper-parameters learned with one noise are not reused for
         # another.
-        model.fit(X, noisy, noise=known)
+        model.fit(X, noisy, noise=variances)
         learned.append(np.exp(model.thetas_[0, -1]) * noisy.var())
     assert learned[1] < 0.2 < 1.0 < learned[0]
     clean = np.arange(60) % 2 == 0

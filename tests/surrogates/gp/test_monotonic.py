@@ -67,18 +67,18 @@ def test_without_signs_it_is_the_plain_process(kernel, noise, signs):
 def by_rejection(model, X, y, candidates, n_draws=300_000):
     """Return means and deviations of draws of the plain process with these signs."""
     D, n = X.shape[1], len(X)
-    given = model.hyperparameters
+    parameters = model.hyperparameters
     points = np.repeat(model.sign_points, D, axis=0)
     columns = np.tile(np.arange(D), len(model.sign_points))
     plain = GaussianProcess(
-        model.kernel, hyperparameters=given, winsorize_scores=False
+        model.kernel, hyperparameters=parameters, winsorize_scores=False
     ).fit(X, y)
     offset, unit = y.mean(), y.std()
     ones = np.ones(len(columns))
     signs, rows = Signs(points, columns, ones, 1.0), np.vstack([X, candidates])
     joint = JointCovariance(plain._embedding, rows, signs, model.kernel)
-    K = joint.correlations(given["length_scales"])
-    solved = np.linalg.solve(K[:n, :n] + given["noise"] * np.eye(n), K[:n, n:])
+    K = joint.correlations(parameters["length_scales"])
+    solved = np.linalg.solve(K[:n, :n] + parameters["noise"] * np.eye(n), K[:n, n:])
     mean, S = (y - offset) / unit @ solved, K[n:, n:] - K[n:, :n] @ solved
     root = np.linalg.cholesky(S + 1e-10 * np.eye(len(S))).T
     rng = np.random.default_rng(0)
