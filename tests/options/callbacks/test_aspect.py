@@ -45,9 +45,9 @@ def recorder():
     return Recorder()
 
 
-def search_with(*callbacks, model=None, space=None, **more):
-    more = {"n_iter": 2, "cv": 2, "random_state": 0, "surrogate": "random", **more}
-    search = BayesSearchCV(model or logistic(), space or {"C": (0.1, 1.0)}, **more)
+def search_with(*callbacks, model=None, space=None, **params):
+    params = {"n_iter": 2, "cv": 2, "random_state": 0, "surrogate": "random", **params}
+    search = BayesSearchCV(model or logistic(), space or {"C": (0.1, 1.0)}, **params)
     return search.set_callbacks(*callbacks)
 
 
@@ -128,9 +128,9 @@ def test_begin_and_end_are_paired_also_on_errors(where, recorder):
 
     inner = FailsOnAll() if where == "refit" else Sometimes(bad="fit")
     error_score = "raise" if where == "evaluation" else np.nan
-    given = {"space": {"quality": [1, 2]}, "error_score": error_score}
+    params = {"space": {"quality": [1, 2]}, "error_score": error_score}
     with pytest.raises((RuntimeError, ValueError), match="fit"):
-        search_with(recorder, model=inner, **given).fit(X, y)
+        search_with(recorder, model=inner, **params).fit(X, y)
     begun = sorted(path for hook, path, _ in paths(recorder) if hook == "begin")
     ended = sorted(path for hook, path, _ in paths(recorder) if hook == "end")
     assert begun == ended

@@ -43,9 +43,9 @@ def limits(kind):
     return {"leaves": (n_leaves, "<= 4"), "recall_macro": ">= 0.6"}
 
 
-def search(kind=BayesSearchCV, **more):
+def search(kind=BayesSearchCV, **params):
     arguments = {"search_spaces": SPACE, "constraints": LEAVES, "n_iter": 9, "cv": 3}
-    return make(kind, **{**arguments, **more})
+    return make(kind, **{**arguments, **params})
 
 
 def tree_values(params):
@@ -59,31 +59,31 @@ def tree_values(params):
 
 
 def test_columns_and_choice_are_those_of_a_count_by_hand():
-    found = search().fit(X, y)
-    results = found.cv_results_
+    fitted = search().fit(X, y)
+    results = fitted.cv_results_
     scores, leaves = np.transpose([tree_values(one) for one in results["params"]])
     np.testing.assert_allclose(results["mean_test_score"], scores)
     np.testing.assert_allclose(results["mean_constraint_leaves"], leaves)
     np.testing.assert_array_equal(results["feasible"], leaves <= 4)
     assert 0 < np.sum(results["feasible"]) < len(leaves)
     expected = int(np.argmax(np.where(leaves <= 4, scores, -np.inf)))
-    assert found.best_index_ == expected
-    assert found.best_score_ == scores[expected]
-    assert found.best_estimator_.get_n_leaves() <= 6
-    assert found.optimizer_.best_params == found.best_params_
-    assert found.best_score_corrected_ <= found.best_score_
-    record = read_record(found)
+    assert fitted.best_index_ == expected
+    assert fitted.best_score_ == scores[expected]
+    assert fitted.best_estimator_.get_n_leaves() <= 6
+    assert fitted.optimizer_.best_params == fitted.best_params_
+    assert fitted.best_score_corrected_ <= fitted.best_score_
+    record = read_record(fitted)
     assert record.best == expected
     np.testing.assert_array_equal(record.outcomes["leaves"], leaves)
     assert read_record(results).best == expected
-    assert read_record(found.trials_).best == expected
+    assert read_record(fitted.trials_).best == expected
     assert "violate constraints" in record.counts
     optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = export_to_optuna(found)
+    study = export_to_optuna(fitted)
     feasible = [one.user_attrs["feasible"] for one in study.trials]
-    assert feasible == [one.feasible for one in found.trials_]
-    assert study.best_trial.number == found.best_index_
+    assert feasible == [one.feasible for one in fitted.trials_]
+    assert study.best_trial.number == fitted.best_index_
 
 
 def _no_number(tree):
@@ -93,15 +93,15 @@ def _no_number(tree):
 @pytest.mark.filterwarnings("ignore")
 @every_kind
 def test_every_search_keeps_its_constraints(kind):
-    found = make(kind, constraints=limits(kind), n_iter=10).fit(*data(kind))
-    results = found.cv_results_
+    fitted = make(kind, constraints=limits(kind), n_iter=10).fit(*data(kind))
+    results = fitted.cv_results_
     assert results["feasible"].dtype == bool
     for name in limits(kind):
         assert f"mean_constraint_{name}" in results
-    last = max(trial.fidelity.stage for trial in found.trials_)
-    if any(trial.feasible for trial in found.trials_ if trial.fidelity.stage == last):
-        assert results["feasible"][found.best_index_]
-    assert all(trial.violation is not None for trial in found.trials_)
+    last = max(trial.fidelity.stage for trial in fitted.trials_)
+    if any(trial.feasible for trial in fitted.trials_ if trial.fidelity.stage == last):
+        assert results["feasible"][fitted.best_index_]
+    assert all(trial.violation is not None for trial in fitted.trials_)
     # Without constraints, no outcome is measured.
     plain = every_search.fitted(kind)
     assert all(trial.violation is None for trial in plain.trials_)
@@ -109,10 +109,10 @@ def test_every_search_keeps_its_constraints(kind):
     assert not any("constraint" in name for name in plain.cv_results_)
     # Outcomes that are never measured do not end the search.
     never = {"a": (_no_number, "<= 2")}
-    found = make(kind, constraints=never, n_iter=6)
+    fitted = make(kind, constraints=never, n_iter=6)
     with pytest.warns(UserWarning, match="a is nan"):
-        found.fit(*data(kind))
-    assert not np.any(found.cv_results_["feasible"])
+        fitted.fit(*data(kind))
+    assert not np.any(fitted.cv_results_["feasible"])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -123,8 +123,8 @@ def test_a_killed_search_ends_as_the_uninterrupted_one(kind, tmp_path):
     kill_after(6, search(kind, journal=journal), X, y)
     again = search(kind, journal=journal).fit(X, y)
     for name in ("params", "violation"):
-        found = [getattr(trial, name) for trial in again.trials_]
-        assert found == [getattr(trial, name) for trial in whole.trials_]
+        values = [getattr(trial, name) for trial in again.trials_]
+        assert values == [getattr(trial, name) for trial in whole.trials_]
     assert again.best_index_ == whole.best_index_
     frame = skbayes.load_history(journal)
     assert frame["feasible"].tolist() == [one.feasible for one in whole.trials_]
@@ -137,13 +137,13 @@ def test_a_killed_search_ends_as_the_uninterrupted_one(kind, tmp_path):
 def test_if_no_trial_keeps_the_constraints_the_nearest_is_chosen(capsys):
     constraints = {"leaves": (n_leaves, "<= 1"), "accuracy": ">= 0.1"}
     with pytest.warns(UserWarning) as caught:
-        found = search(constraints=constraints, n_iter=12).fit(X, y)
+        fitted = search(constraints=constraints, n_iter=12).fit(X, y)
     with pytest.warns(UserWarning, match="none of 12 trials"):
-        clone(found).set_params(verbose=1).fit(X, y)
+        clone(fitted).set_params(verbose=1).fit(X, y)
     printed = capsys.readouterr().out
     assert "leaves <= 1: no trial satisfies it so far" in printed
     assert "violates constraints" in printed
-    strict = clone(found)
+    strict = clone(fitted)
     with warnings.catch_warnings(), pytest.raises(UserWarning, match="none of 12"):
         warnings.simplefilter("error", UserWarning)
         strict.fit(X, y)
@@ -151,25 +151,25 @@ def test_if_no_trial_keeps_the_constraints_the_nearest_is_chosen(capsys):
     texts = [str(one.message) for one in caught]
     assert any("the smallest of 10 values is 2." in text for text in texts)
     (chosen,) = [text for text in texts if "none of 12 trials satisfies all" in text]
-    leaves = found.cv_results_["mean_constraint_leaves"]
-    assert leaves[found.best_index_] == leaves.min()
+    leaves = fitted.cv_results_["mean_constraint_leaves"]
+    assert leaves[fitted.best_index_] == leaves.min()
     assert f"leaves is {leaves.min():.4g} (must be <= 1)" in chosen
     assert "accuracy" not in chosen
-    best = found.trials_.best
-    assert best.number == found.best_index_
+    best = fitted.trials_.best
+    assert best.number == fitted.best_index_
 
 
 def test_small_samples_that_keep_the_constraints_do_not_count():
-    more = {"search_spaces": {"max_depth": (4, 9), "min_samples_leaf": [1, 2]}}
-    more["constraints"] = {"leaves": (n_leaves, "<= 4")}
+    params = {"search_spaces": {"max_depth": (4, 9), "min_samples_leaf": [1, 2]}}
+    params["constraints"] = {"leaves": (n_leaves, "<= 4")}
     with pytest.warns(UserWarning, match="constraints: none of"):
-        found = search(HyperTuneSearchCV, n_iter=8, **more).fit(X, y)
-    whole = found.cv_results_["stage"] == 1
-    feasible = found.cv_results_["feasible"]
+        fitted = search(HyperTuneSearchCV, n_iter=8, **params).fit(X, y)
+    whole = fitted.cv_results_["stage"] == 1
+    feasible = fitted.cv_results_["feasible"]
     assert any(feasible[~whole]) and not any(feasible[whole])
-    leaves = np.where(whole, found.cv_results_["mean_constraint_leaves"], np.inf)
-    assert leaves[found.best_index_] == min(leaves)
-    assert found.best_score_corrected_ <= found.best_score_
+    leaves = np.where(whole, fitted.cv_results_["mean_constraint_leaves"], np.inf)
+    assert leaves[fitted.best_index_] == min(leaves)
+    assert fitted.best_score_corrected_ <= fitted.best_score_
 
 
 def test_outcomes_are_metrics_measures_and_scorers():
@@ -181,18 +181,19 @@ def test_outcomes_are_metrics_measures_and_scorers():
         "n_features": ">= 0",
     }
     scoring = ["accuracy", "recall_macro"]
-    found = search(constraints=constraints, scoring=scoring, refit="accuracy", n_iter=3)
-    found.fit(X, y)
-    results = found.cv_results_
+    params = {"scoring": scoring, "refit": "accuracy", "n_iter": 3}
+    fitted = search(constraints=constraints, **params).fit(X, y)
+    results = fitted.cv_results_
     names = {n.removeprefix("mean_constraint_") for n in results if "_constraint_" in n}
     assert names == constraints.keys() - {"recall_macro"}
     assert results["feasible"].all()
-    outcomes = found.trials_[0].outcomes
+    outcomes = fitted.trials_[0].outcomes
     assert outcomes["recall_macro"] == results["mean_test_recall_macro"][0]
     assert outcomes["fit_time"] == results["mean_fit_time"][0]
     assert 0.0 < outcomes["predict_time"] < 60.0
-    own = search(constraints={"score": ">= 0.1", "accuracy": "<= 1"}, n_iter=2)
-    assert own.set_params(scoring="accuracy").fit(X, y).cv_results_["feasible"].all()
+    bounds = {"score": ">= 0.1", "accuracy": "<= 1"}
+    fitted = search(constraints=bounds, scoring="accuracy", n_iter=2).fit(X, y)
+    assert fitted.cv_results_["feasible"].all()
 
 
 def two_numbers(estimator, X, y):
@@ -203,9 +204,9 @@ def test_the_only_metric_of_a_callable_is_called_score():
     def leaves(estimator, X, y):
         return -float(estimator.get_n_leaves())
 
-    found = search(scoring=leaves, constraints={"score": ">= -4"}, n_iter=4).fit(X, y)
-    feasible = found.cv_results_["mean_test_score"] >= -4
-    assert found.cv_results_["feasible"].tolist() == feasible.tolist()
+    fitted = search(scoring=leaves, constraints={"score": ">= -4"}, n_iter=4).fit(X, y)
+    feasible = fitted.cv_results_["mean_test_score"] >= -4
+    assert fitted.cv_results_["feasible"].tolist() == feasible.tolist()
     wrong = search(scoring=leaves, constraints={"leaves": ">= -4"}, n_iter=2)
     with pytest.warns(UserWarning, match="none of 2 trials satisfies"):
         with pytest.warns(UserWarning, match="Measuring 'leaves' of constraints"):
@@ -217,36 +218,36 @@ def test_the_only_metric_of_a_callable_is_called_score():
 
 
 def test_a_callable_refit_chooses_as_before_and_sees_what_is_feasible():
-    found = search(refit=lambda results: 0, n_iter=3).fit(X, y)
-    assert found.best_index_ == 0
-    found = search(refit=OneStandardError("max_depth")).fit(X, y)
-    assert found.cv_results_["feasible"][found.best_index_]
+    fitted = search(refit=lambda results: 0, n_iter=3).fit(X, y)
+    assert fitted.best_index_ == 0
+    fitted = search(refit=OneStandardError("max_depth")).fit(X, y)
+    assert fitted.cv_results_["feasible"][fitted.best_index_]
 
 
 @pytest.mark.parametrize("surrogate", ["gp", "tpe"])
 def test_the_model_avoids_what_violates_the_constraints(surrogate):
-    found = search(surrogate=surrogate, n_iter=24, initial_points=6).fit(X, y)
-    kept = found.cv_results_["feasible"]
+    fitted = search(surrogate=surrogate, n_iter=24, initial_points=6).fit(X, y)
+    kept = fitted.cv_results_["feasible"]
     assert kept[6:].mean() > 0.5
 
 
 def test_pruning_prunes_what_surely_violates_a_constraint():
-    found = search(pruning=True, n_iter=14, cv=5, pre_dispatch=1).fit(X, y)
-    pruned = [one for one in found.trials_ if one.state == "pruned"]
+    fitted = search(pruning=True, n_iter=14, cv=5, pre_dispatch=1).fit(X, y)
+    pruned = [one for one in fitted.trials_ if one.state == "pruned"]
     broken = [one for one in pruned if one.outcomes["leaves"] > 4]
     assert broken
-    first = next(k for k, one in enumerate(found.trials_) if one.feasible)
+    first = next(k for k, one in enumerate(fitted.trials_) if one.feasible)
     assert all(one.number > first for one in pruned)
-    assert found.trials_[found.best_index_].state == "complete"
-    assert found.cv_results_["feasible"][found.best_index_]
+    assert fitted.trials_[fitted.best_index_].state == "complete"
+    assert fitted.cv_results_["feasible"][fitted.best_index_]
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_next_stage_begins_with_what_keeps_the_constraints():
-    found = search(MultiStageSearchCV, n_iter=16, n_promoted=2).fit(X, y)
-    first = [one for one in found.trials_ if one.fidelity.stage == 0]
+    fitted = search(MultiStageSearchCV, n_iter=16, n_promoted=2).fit(X, y)
+    first = [one for one in fitted.trials_ if one.fidelity.stage == 0]
     kept = sorted((one for one in first if one.feasible), key=lambda one: -one.score)
-    begun = [one.params for one in found.trials_ if one.fidelity.stage == 1][:2]
+    begun = [one.params for one in fitted.trials_ if one.fidelity.stage == 1][:2]
     assert begun == [one.params for one in kept[:2]]
     limit = {"leaves": (n_leaves, "<= 2.5")}
     small = search(HyperTuneSearchCV, n_iter=20, constraints=limit).fit(X, y)
@@ -274,13 +275,13 @@ def test_fronts_and_curves_have_nothing_that_violates_a_constraint():
 def test_a_warm_start_knows_the_outcomes(tmp_path):
     earlier = search(journal=tmp_path / "journal").fit(X, y)
     for source in (earlier, tmp_path / "journal"):
-        found = search(warm_start_from=source, n_iter=1).fit(X, y)
-        assert found.best_params_ == earlier.best_params_
-        learned, observed = found.optimizer_._learned, earlier.optimizer_._observed
+        fitted = search(warm_start_from=source, n_iter=1).fit(X, y)
+        assert fitted.best_params_ == earlier.best_params_
+        learned, observed = fitted.optimizer_._learned, earlier.optimizer_._observed
         assert [t.slacks for t in learned] == [t.slacks for t in observed]
     unknown = search(constraints=None).fit(X, y)
-    found = search(warm_start_from=unknown, n_iter=2).fit(X, y)
-    assert [trial.slacks for trial in found.optimizer_._learned] == [[]] * 9
+    fitted = search(warm_start_from=unknown, n_iter=2).fit(X, y)
+    assert [trial.slacks for trial in fitted.optimizer_._learned] == [[]] * 9
 
 
 def test_an_outcome_that_cannot_be_measured_is_no_outcome_that_is_kept():
@@ -290,9 +291,9 @@ def test_an_outcome_that_cannot_be_measured_is_no_outcome_that_is_kept():
         return 1.0
 
     with pytest.warns(UserWarning, match="Measuring 'a' of constraints failed"):
-        found = search(constraints={"a": (fails, "<= 2")}).fit(X, y)
-    depths = np.array([one["max_depth"] for one in found.cv_results_["params"]])
-    np.testing.assert_array_equal(found.cv_results_["feasible"], depths <= 6)
+        fitted = search(constraints={"a": (fails, "<= 2")}).fit(X, y)
+    depths = np.array([one["max_depth"] for one in fitted.cv_results_["params"]])
+    np.testing.assert_array_equal(fitted.cv_results_["feasible"], depths <= 6)
     with pytest.raises(RuntimeError, match="too deep"):
         search(constraints={"a": (fails, "<= 2")}, error_score="raise").fit(X, y)
 
@@ -304,18 +305,18 @@ def test_scorers_of_outcomes_get_their_metadata(n_jobs):
     with sklearn.config_context(enable_metadata_routing=True):
         scorer = make_scorer(recall_gap).set_score_request(group=True)
         limits = {"gap": (scorer, "<= 0.2"), "recall": ">= 0.3"}
-        found = search(constraints=limits, n_iter=3, n_jobs=n_jobs, pre_dispatch=1)
-        assert "constraints" in str(found.get_metadata_routing())
-        found.fit(X, labels, group=group)
+        fitted = search(constraints=limits, n_iter=3, n_jobs=n_jobs, pre_dispatch=1)
+        assert "constraints" in str(fitted.get_metadata_routing())
+        fitted.fit(X, labels, group=group)
         with pytest.raises(TypeError, match="other"):
-            clone(found).fit(X, labels, other=group)
+            clone(fitted).fit(X, labels, other=group)
     expected = []
     for train, test in StratifiedKFold(3).split(X, labels):
-        tree = DecisionTreeClassifier(random_state=0, **found.trials_[0].params)
+        tree = DecisionTreeClassifier(random_state=0, **fitted.trials_[0].params)
         tree.fit(X[train], labels[train])
         predicted = tree.predict(X[test])
         expected.append(recall_gap(labels[test], predicted, group[test]))
-    gap = found.cv_results_["mean_constraint_gap"][0]
+    gap = fitted.cv_results_["mean_constraint_gap"][0]
     assert gap == pytest.approx(np.mean(expected))
 
 
@@ -333,12 +334,12 @@ def test_scorers_of_outcomes_get_the_weights_of_the_score(kind):
     weights = np.random.default_rng(0).uniform(0.1, 5.0, len(y))
     limits = {"accuracy": ">= 0.9", "plain": (plain_score, ">= 0.9")}
     limits["unweighted"] = (unweighted_score, ">= 0.9")
-    more = {"n_iter": 3, "constraints": limits}
+    params = {"n_iter": 3, "constraints": limits}
     if kind is ParetoSearchCV:
-        own = {"score": ("max", plain_score), "also": ("max", unweighted_score)}
-        more["objectives"] = {**own, "model_size": "min"}
-    found = search(kind, **more).fit(X, y, sample_weight=weights)
-    results = found.cv_results_
+        objectives = {"score": ("max", plain_score), "also": ("max", unweighted_score)}
+        params["objectives"] = {**objectives, "model_size": "min"}
+    fitted = search(kind, **params).fit(X, y, sample_weight=weights)
+    results = fitted.cv_results_
     scores = [results["mean_test_score"]]
     scores += [results[f"mean_constraint_{name}"] for name in ("accuracy", "plain")]
     np.testing.assert_allclose(scores[1:], scores[:1] * 2)

@@ -43,12 +43,12 @@ def test_other_texts_are_refused(text):
 
 
 def test_only_measures_have_logarithmic_slacks():
-    given = {"cost": "<= 3", "recall": ">= 3", "model_size": "<= 3", "f1": ">= 0.5"}
+    notation = {"cost": "<= 3", "recall": ">= 3", "model_size": "<= 3", "f1": ">= 0.5"}
     metrics = {"cost": "cost", "recall": "recall"}
-    found = parse_constraints(given, metrics, ["cost"], False)
-    assert [bound.is_log for bound in found.bounds] == [True, False, True, False]
-    assert found.metrics == metrics and found.scorers == {"f1": "f1"}
-    assert found.measures == {"model_size": COSTS["model_size"]}
+    parsed = parse_constraints(notation, metrics, ["cost"], False)
+    assert [bound.is_log for bound in parsed.bounds] == [True, False, True, False]
+    assert parsed.metrics == metrics and parsed.scorers == {"f1": "f1"}
+    assert parsed.measures == {"model_size": COSTS["model_size"]}
 
 
 @pytest.mark.parametrize("is_log", [False, True])
@@ -152,10 +152,10 @@ def held_out():
     return X, y, {}
 
 
-def fitted_result(**more):
+def fitted_result(**data):
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     result = {"fit_error": None, "estimator": tree, "test_scores": {"score": 0.7}}
-    return {**result, "test_rows": lambda: X, **more}
+    return {**result, "test_rows": lambda: X, **data}
 
 
 def test_measures_are_those_of_the_fit():
@@ -169,14 +169,14 @@ def test_measures_are_those_of_the_fit():
         metrics={"own": "score"},
     )
     result = fitted_result()
-    found = constraints.measure(result, held_out, raises=True)
+    measures = constraints.measure(result, held_out, raises=True)
     predicted = result["estimator"].predict(X)
-    assert list(found) == ["recall", "accuracy", "leaves", "time", "own"]
-    assert found["recall"] == recall_score(y, predicted, average="macro")
-    assert found["accuracy"] == np.mean(predicted == y)
-    assert found["leaves"] == result["estimator"].get_n_leaves()
-    assert found["own"] == 0.7
-    assert found["time"] > 0.0
+    assert list(measures) == ["recall", "accuracy", "leaves", "time", "own"]
+    assert measures["recall"] == recall_score(y, predicted, average="macro")
+    assert measures["accuracy"] == np.mean(predicted == y)
+    assert measures["leaves"] == result["estimator"].get_n_leaves()
+    assert measures["own"] == 0.7
+    assert measures["time"] > 0.0
     failed = constraints.measure(fitted_result(fit_error="no"), None, True)
     assert np.all(np.isnan(list(failed.values())))
 
@@ -211,8 +211,8 @@ def test_the_imaginary_part_of_an_outcome_is_dropped_with_a_warning():
     )
     result = fitted_result(test_scores={"score": 3 + 9j})
     with pytest.warns(ComplexWarning):
-        found = constraints.measure(result, held_out, raises=False)
-    assert found == {"scorer": 1.0, "measure": 2.0, "metric": 3.0}
+        measures = constraints.measure(result, held_out, raises=False)
+    assert measures == {"scorer": 1.0, "measure": 2.0, "metric": 3.0}
 
 
 def test_the_time_of_predict_is_that_of_one_row():

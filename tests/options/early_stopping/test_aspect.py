@@ -48,8 +48,8 @@ def boosting(**params):
 
 
 def search(estimator=None, spaces=RATE, kind=BayesSearchCV, **params):
-    given = {"n_iter": 3, "cv": CV, "random_state": 0, "early_stopping": 9} | params
-    return kind(boosting() if estimator is None else estimator, spaces, **given)
+    arguments = {"n_iter": 3, "cv": CV, "random_state": 0, "early_stopping": 9} | params
+    return kind(boosting() if estimator is None else estimator, spaces, **arguments)
 
 
 def complete(fitted):
@@ -92,11 +92,11 @@ OPTIONS = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_scores_and_outcomes_are_those_of_plain_fits(name, tmp_path):
     model = Pipeline([("pca", PCA(4, random_state=0)), ("model", boosting())])
-    given = {"scoring": "neg_log_loss", **OPTIONS[name]}
+    params = {"scoring": "neg_log_loss", **OPTIONS[name]}
     spaces = {f"model__{key}": value for key, value in RATE.items()}
-    fitted = search(model, spaces, journal=tmp_path / "j", **given)
+    fitted = search(model, spaces, journal=tmp_path / "j", **params)
     fitted = fitted.fit(X, Y, model__sample_weight=WEIGHTS)
-    resumed = search(model, spaces, journal=tmp_path / "j", **given)
+    resumed = search(model, spaces, journal=tmp_path / "j", **params)
     resumed = resumed.fit(X, Y, model__sample_weight=WEIGHTS)
     for one in (fitted, pickle.loads(pickle.dumps(resumed))):
         for trial in complete(one):
@@ -159,8 +159,8 @@ def test_samplers_and_columns_of_a_data_frame_reach_the_scored_rows(samples):
 def test_a_single_split_is_scored_at_its_own_choice_and_fits_stop_early(monkeypatch):
     monkeypatch.setattr(watched_fit, "scored", None)  # a formula is faster
     spaces, cv = {"learning_rate": [0.9]}, ShuffleSplit(1, random_state=0)
-    given = {"cv": cv, "n_iter": 1, "scoring": "neg_log_loss", "early_stopping": 300}
-    (trial,) = search(spaces=spaces, **given).fit(X, Y).trials_
+    params = {"cv": cv, "n_iter": 1, "scoring": "neg_log_loss", "early_stopping": 300}
+    (trial,) = search(spaces=spaces, **params).fit(X, Y).trials_
     curve = trial.folds[0].extras["curves"]["score"]
     assert trial.score == max(curve)
     # The best score is reached early. The patience is a third of the maximum, or 50.
@@ -182,23 +182,23 @@ def test_the_largest_value_of_each_notation_is_the_limit(values):
 HIST, PLAIN = boosting(), GradientBoostingClassifier(random_state=0, max_depth=1)
 DEEP = clone(HIST).set_params(max_depth=1)
 SIZE = {"last__min_samples_leaf": [5, 9]}
-FEW, SOME = {"last__max_iter": [2, 4], **SIZE}, {"last__n_estimators": (3, 6)}
+ITER, SOME = {"last__max_iter": [2, 4], **SIZE}, {"last__n_estimators": (3, 6)}
 
 
 @pytest.mark.parametrize(
     "spaces, limits",
     [
-        ({"last": Choice([(HIST, FEW), (PLAIN, SOME)])}, {HIST: 4, PLAIN: 6}),
-        ([{"last": [HIST], **FEW}, {"last": [PLAIN], **SOME}], {HIST: 4, PLAIN: 6}),
-        ({"last": [HIST, PLAIN], **FEW, **SOME}, {HIST: 4, PLAIN: 6}),
+        ({"last": Choice([(HIST, ITER), (PLAIN, SOME)])}, {HIST: 4, PLAIN: 6}),
+        ([{"last": [HIST], **ITER}, {"last": [PLAIN], **SOME}], {HIST: 4, PLAIN: 6}),
+        ({"last": [HIST, PLAIN], **ITER, **SOME}, {HIST: 4, PLAIN: 6}),
         # Without an entry, the limit is the default one.
-        ({"last": Choice([(HIST, FEW), (PLAIN, SIZE)])}, {HIST: 4, PLAIN: 8}),
-        ([{"last": [HIST], **FEW}, {"last": [DEEP], **SIZE}], {HIST: 4, DEEP: 8}),
+        ({"last": Choice([(HIST, ITER), (PLAIN, SIZE)])}, {HIST: 4, PLAIN: 8}),
+        ([{"last": [HIST], **ITER}, {"last": [DEEP], **SIZE}], {HIST: 4, DEEP: 8}),
         (
             {
                 "last": Choice(
                     [
-                        (HIST, [SIZE, {**FEW, "last__l2_regularization": (0.1, 1.0)}]),
+                        (HIST, [SIZE, {**ITER, "last__l2_regularization": (0.1, 1.0)}]),
                         (DEEP, {**SIZE, "last__max_iter": Integer(1, 5)}),
                     ]
                 )
@@ -209,9 +209,9 @@ FEW, SOME = {"last__max_iter": [2, 4], **SIZE}, {"last__n_estimators": (3, 6)}
 )
 def test_each_model_has_its_own_limit(spaces, limits, monkeypatch):
     monkeypatch.setattr(lookup, "DEFAULT_CAP", 8)
-    given = {"n_iter": 8, "initial_points": None, "early_stopping": "auto"}
+    params = {"n_iter": 8, "initial_points": None, "early_stopping": "auto"}
     model = Pipeline([("last", PLAIN)])
-    fitted = search(model, spaces, surrogate="random", **given).fit(X, Y)
+    fitted = search(model, spaces, surrogate="random", **params).fit(X, Y)
     reached = {
         model: {
             trial.folds[0].extras["max_rounds"]
@@ -248,8 +248,8 @@ def test_the_number_of_rounds_is_taken_out_of_the_default_space():
         (None, {"early_stopping": "many"}, "'early_stopping' parameter"),
         (None, {"return_train_score": True}, "return_train_score=True cannot be"),
         *(
-            (None, {"constraints": {"a": (name, ">= 0")}, **more}, "constraints.'a'.: ")
-            for name, more in [
+            (None, {"constraints": {"a": (name, ">= 0")}, **args}, "constraints.'a'.: ")
+            for name, args in [
                 ("recall", {}),
                 ("accuracy", {"scoring": "accuracy"}),
                 ("score", {"scoring": log_likelihood}),
@@ -283,9 +283,9 @@ MODELS = {
 
 def test_models_without_rounds_in_a_choice_are_fitted_as_usual():
     model = Pipeline([("last", Other())])
-    given = {"n_iter": 12, "initial_points": None, "surrogate": "random"}
-    given |= {"scoring": "neg_log_loss"}
-    fitted = search(model, MODELS, early_stopping="auto", **given).fit(X, Y)
+    params = {"n_iter": 12, "initial_points": None, "surrogate": "random"}
+    params |= {"scoring": "neg_log_loss"}
+    fitted = search(model, MODELS, early_stopping="auto", **params).fit(X, Y)
     for trial, row in zip(fitted.trials_, fitted.cv_results_["params"], strict=True):
         kind = type(trial.params["last"]).__name__
         assert (trial.rounds is None) == (kind != "HistGradientBoostingClassifier")
@@ -334,9 +334,9 @@ def test_a_metric_that_fails_among_several_has_the_error_score():
     def failing(y, predicted):
         raise ArithmeticError("never")
 
-    more = {"scoring": {"accuracy": "accuracy", "failing": make_scorer(failing)}}
-    more |= {"refit": "accuracy", "n_iter": 2, "error_score": -5.0}
-    fitted = search(**more).fit(X, Y)
+    params = {"scoring": {"accuracy": "accuracy", "failing": make_scorer(failing)}}
+    params |= {"refit": "accuracy", "n_iter": 2, "error_score": -5.0}
+    fitted = search(**params).fit(X, Y)
     assert fitted.best_score_ > 0.8
     assert set(fitted.cv_results_["mean_test_failing"]) == {-5.0}
 
@@ -347,11 +347,11 @@ def test_a_function_may_return_the_error_score_in_all_rounds(value):
     def scorer(estimator, X, y):
         return value
 
-    given = {"n_iter": 2, "error_score": value, "refit": False}
-    found = search(scoring=scorer, early_stopping=3, **given).fit(X, Y)
-    plain = search(scoring=scorer, early_stopping=None, **given).fit(X, Y)
+    params = {"n_iter": 2, "error_score": value, "refit": False}
+    stopped = search(scoring=scorer, early_stopping=3, **params).fit(X, Y)
+    plain = search(scoring=scorer, early_stopping=None, **params).fit(X, Y)
     for name in ("mean_test_score", "rank_test_score"):
-        assert np.array_equal(found.cv_results_[name], plain.cv_results_[name], True)
+        assert np.array_equal(stopped.cv_results_[name], plain.cv_results_[name], True)
 
 
 @pytest.mark.skipif(not compat.HAS_CALLBACKS, reason="scikit-learn before 1.9")
@@ -409,8 +409,8 @@ def test_the_first_scorer_of_several_objectives_chooses_the_rounds(objective):
 
 
 def test_the_cost_of_a_trial_is_that_of_its_fits():
-    more = {"train_sizes": (0.5, 1.0), "n_iter": 5, "cost": "fit_time"}
-    fitted = search(kind=TradeoffSearchCV, **more).fit(X, Y)
+    params = {"train_sizes": (0.5, 1.0), "n_iter": 5, "cost": "fit_time"}
+    fitted = search(kind=TradeoffSearchCV, **params).fit(X, Y)
     for fold in fitted.trials_[fitted.best_index_].folds:
         assert fold.extras["costs"]["fit_time"] == fold.fit_time
     chosen = fitted.select(0.0, X, Y)
@@ -437,8 +437,8 @@ def test_results_of_a_search_with_rounds_start_another_one():
     name = "gradientboostingclassifier__n_estimators"
     wide = Space.from_notation({**spaces, name: (1, 16)})
     for source in (fitted, fitted.cv_results_):
-        known = known_results(source, wide)
-        assert [one[name] for one, *_ in known] == list(fitted.cv_results_["rounds"])
+        results = known_results(source, wide)
+        assert [one[name] for one, *_ in results] == list(fitted.cv_results_["rounds"])
     other = Space.from_notation({"gradientboostingclassifier__max_depth": (2, 8)})
     with pytest.warns(UserWarning, match="3 of 3 known"):
         assert known_results(fitted, other) == []
@@ -458,11 +458,11 @@ def test_trials_have_the_parameters_of_their_fits(tmp_path):
     fitted = search(model, journal=tmp_path / "journal").fit(X, Y)
     again = search(model, journal=tmp_path / "journal").fit(X, Y)
     for trial in (*fitted.trials_, *again.trials_):
-        own = {"n_iter_no_change": None, "n_estimators": trial.rounds}
-        assert trial.fitted_params == own
+        expected = {"n_iter_no_change": None, "n_estimators": trial.rounds}
+        assert trial.fitted_params == expected
         for fold in trial.folds:
             rounds = fold.extras["rounds"]
-            assert fold.extras["fitted_params"] == own | {"n_estimators": rounds}
+            assert fold.extras["fitted_params"] == expected | {"n_estimators": rounds}
     best = fitted.trials_[fitted.best_index_]
     assert fitted.best_params_ == best.params | best.fitted_params
     assert list(fitted.cv_results_["fitted_params"]) == [

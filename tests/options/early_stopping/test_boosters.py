@@ -119,8 +119,8 @@ def test_predictions_after_a_round_are_those_of_a_fit_with_as_many(make):
             for name in {*stages[n]} & {*dir(plain)}:
                 with np.errstate(divide="ignore"):
                     expected = np.asarray(getattr(plain, name)(features[::2]))
-                found = np.asarray(stages[n][name]).reshape(expected.shape)
-                np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-6)
+                predicted = np.asarray(stages[n][name]).reshape(expected.shape)
+                np.testing.assert_allclose(predicted, expected, rtol=rtol, atol=1e-6)
         assert max(seen(model, 40, features, y, end=5)) == 5
 
 
@@ -140,9 +140,9 @@ def test_categories_of_a_data_frame_are_predicted_as_they_were_fitted():
     frame = pandas.DataFrame(XC, columns=list("abcde"))
     frame["f"] = pandas.Categorical(np.where(XC[:, 0] > 0.2, "yes", "no"))
     for make in (of("LGBMClassifier"), of("XGBClassifier", enable_categorical=True)):
-        found = seen(make(), 10, frame, Y3)[10]["predict_proba"]
+        proba = seen(make(), 10, frame, Y3)[10]["predict_proba"]
         plain = make().set_params(n_estimators=10).fit(frame, Y3)
-        np.testing.assert_allclose(found, plain.predict_proba(frame[::2]), rtol=1e-5)
+        np.testing.assert_allclose(proba, plain.predict_proba(frame[::2]), rtol=1e-5)
 
 
 def test_catboost_stops_by_its_own_loss():
@@ -236,9 +236,9 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def search(model, rounds=10, **more):
+def search(model, rounds=10, **params):
     name = next(name for name in sorted(model.get_params()) if "verb" in name)
-    return BayesSearchCV(model, {name: [0, 1]}, early_stopping=rounds, **more)
+    return BayesSearchCV(model, {name: [0, 1]}, early_stopping=rounds, **params)
 
 
 @pytest.mark.parametrize(("make", "reason"), REFUSED)
@@ -254,7 +254,7 @@ def early_stopping():
 
 
 @pytest.mark.parametrize(
-    ("make", "given"),
+    ("make", "make_argument"),
     [
         (of("LGBMClassifier"), early_stopping),
         (of("LGBMClassifier"), lambda: {"init_model": "model.txt"}),
@@ -263,8 +263,8 @@ def early_stopping():
         (GradientBoostingClassifier, lambda: {"monitor": print}),
     ],
 )
-def test_arguments_of_fit_that_change_the_rounds_are_refused(make, given):
-    ((name, value),) = given().items()
+def test_arguments_of_fit_that_change_the_rounds_are_refused(make, make_argument):
+    ((name, value),) = make_argument().items()
     for model, prefix in ((make(), ""), (Pipeline([("last", make())]), "last__")):
         message = f"fit: {prefix}{name} cannot be combined with early_stopping"
         with pytest.raises(ValueError, match=message):

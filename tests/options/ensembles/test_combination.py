@@ -101,10 +101,10 @@ def test_fast_formulas_of_usual_metrics_equal_the_scorers(load, scoring, monkeyp
 
     def both(scorer, fold, values):
         assert scorer._formula is not None
-        found, exact = fast(scorer, fold, values), scorer(fold, values)
-        compared.append(found)
-        np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-14)
-        return found
+        score, exact = fast(scorer, fold, values), scorer(fold, values)
+        compared.append(score)
+        np.testing.assert_allclose(score, exact, rtol=1e-12, atol=1e-14)
+        return score
 
     monkeypatch.setattr(FoldScorer, "fast", both)
     search.fit(X, y)
@@ -112,9 +112,9 @@ def test_fast_formulas_of_usual_metrics_equal_the_scorers(load, scoring, monkeyp
 
 
 def search_of_trees(scoring):
-    more = {"n_iter": 4, "surrogate": "random", "refit": "ensemble", "cv": 3}
+    params = {"n_iter": 4, "surrogate": "random", "refit": "ensemble", "cv": 3}
     tree = DecisionTreeClassifier(random_state=0)
-    return small_search(tree, {"max_depth": (1, 8)}, scoring=scoring, **more)
+    return small_search(tree, {"max_depth": (1, 8)}, scoring=scoring, **params)
 
 
 def test_metrics_may_ask_for_the_parameters_of_the_model():

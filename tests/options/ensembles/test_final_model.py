@@ -55,10 +55,10 @@ def taken(monkeypatch):
     monkeypatch.setattr(final_model, "is_better", lambda gain, std: True)
 
 
-def fitted(kind=BayesSearchCV, estimator=TREE, space=SPACE, data=(X, y), **more):
-    given = {"n_iter": 6, "cv": 3, "random_state": 0, "pre_dispatch": 1}
-    given |= {"scoring": "neg_log_loss", "refit": "ensemble", **more}
-    return kind(estimator, space, **given).fit(*data)
+def fitted(kind=BayesSearchCV, estimator=TREE, space=SPACE, data=(X, y), **params):
+    arguments = {"n_iter": 6, "cv": 3, "random_state": 0, "pre_dispatch": 1}
+    arguments |= {"scoring": "neg_log_loss", "refit": "ensemble", **params}
+    return kind(estimator, space, **arguments).fit(*data)
 
 
 class CountedTree(DecisionTreeClassifier):
@@ -105,9 +105,9 @@ SIZES = [
 ]
 
 
-def of_sizes(**more):
+def of_sizes(**params):
     options = {"estimator": Ballast(), "space": SIZES, "n_iter": 6}
-    return fitted(**options | {"scoring": "neg_brier_score"} | more)
+    return fitted(**options | {"scoring": "neg_brier_score"} | params)
 
 
 def test_members_that_are_too_large_are_left_out(taken, monkeypatch):
@@ -142,9 +142,9 @@ def test_members_take_at_most_five_times_as_long(times, most, taken, monkeypatch
     measured = predictions.measured_response
 
     def response(estimator, X, target):
-        found = measured(estimator, X, target)
-        found.seconds = times(estimator.max_depth)
-        return found
+        outputs = measured(estimator, X, target)
+        outputs.seconds = times(estimator.max_depth)
+        return outputs
 
     monkeypatch.setattr(predictions, "measured_response", response)
     search = fitted(n_iter=8, cv=5, surrogate="random")
@@ -163,8 +163,8 @@ def test_members_do_not_depend_on_workers(taken):
 
 @pytest.mark.parametrize("returned", [False, "estimators"])
 def test_fits_that_cannot_be_pickled_stay_in_their_process(returned, taken):
-    more = {"estimator": Unpicklable(random_state=0), "return_folds": returned}
-    search, alone = fitted(n_jobs=2, **more), fitted(**more)
+    params = {"estimator": Unpicklable(random_state=0), "return_folds": returned}
+    search, alone = fitted(n_jobs=2, **params), fitted(**params)
     assert search.ensemble_.weights == alone.ensemble_.weights
     np.testing.assert_array_equal(search.predict_proba(X), alone.predict_proba(X))
     assert len(getattr(search, "fold_estimators_", [0] * 3)) == 3
@@ -176,8 +176,8 @@ def test_fits_that_cannot_be_pickled_stay_in_their_process(returned, taken):
 def test_bounds_on_metrics_hold_for_the_averages(taken):
     scoring = {"precision": "precision", "recall": "recall"}
     refit = {"rule": "ensemble", "metric": "precision"}
-    more = {"constraints": {"recall": ">= 0.97"}, "n_iter": 8}
-    search = fitted(scoring=scoring, refit=refit, surrogate="random", **more)
+    params = {"constraints": {"recall": ">= 0.97"}, "n_iter": 8}
+    search = fitted(scoring=scoring, refit=refit, surrogate="random", **params)
     weights, scores = search.ensemble_.weights, []
     models = [clone(TREE).set_params(**search.trials_[k].params) for k in weights]
     average = WeightedEnsembleClassifier(models, [*weights.values()])
@@ -240,8 +240,8 @@ def test_ensembles_with_other_options(name, taken, monkeypatch):
 
 
 def test_the_best_trial_of_an_earlier_stage_is_averaged_with_others(taken):
-    more = {"stages": (0.9, 1.0), "n_iter": (6, 2), "best_of": "all_stages"}
-    search = fitted(MultiStageSearchCV, random_state=11, **more)
+    params = {"stages": (0.9, 1.0), "n_iter": (6, 2), "best_of": "all_stages"}
+    search = fitted(MultiStageSearchCV, random_state=11, **params)
     assert search.trials_[search.best_index_].fidelity.stage == 0
     candidates = search.ensemble_.weights
     assert {search.trials_[number].fidelity.stage for number in candidates} == {0}
@@ -267,8 +267,8 @@ def test_members_are_fitted_with_the_weights_of_the_user(routing, metric, taken)
             model.set_fit_request(sample_weight=True)
         rule = {"rule": "ensemble", "metric": metric}
         scoring = scorer if metric is None else {metric: scorer}
-        more = {"n_iter": 4, "cv": 3, "refit": rule, "scoring": scoring}
-        search = small_search(model, SMOOTH, **more).fit(Z, y, sample_weight=weights)
+        params = {"n_iter": 4, "cv": 3, "refit": rule, "scoring": scoring}
+        search = small_search(model, SMOOTH, **params).fit(Z, y, sample_weight=weights)
     for fit in search.best_estimator_.estimators_:
         assert len(fit.seen_) in (126, 127)
         assert set(fit.seen_) <= set(weights)
@@ -304,7 +304,7 @@ def noise(model, X, y):
 @pytest.mark.filterwarnings("ignore:Some fits failed:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.parametrize(
-    "more, text",
+    "params, text",
     [
         ({"scoring": noise}, "give other scores or outcomes than its fits"),
         ({"scoring": small}, "cannot be scored .*'get_depth'"),
@@ -314,9 +314,9 @@ def noise(model, X, y):
         ({**UNLUCKY, "space": {"max_depth": [1, 2, 3]}, "n_iter": 3}, "a failed fit"),
     ],
 )
-def test_without_usable_predictions_the_best_configuration_is_taken(more, text):
+def test_without_usable_predictions_the_best_configuration_is_taken(params, text):
     with pytest.warns(UserWarning, match=text):
-        search = fitted(**{"n_iter": 2, **more})
+        search = fitted(**{"n_iter": 2, **params})
     assert search.ensemble_.weights == {search.best_index_: 1.0}
     assert search.ensemble_.best_score == search.best_score_
     assert search.best_estimator_.get_params().items() >= search.best_params_.items()

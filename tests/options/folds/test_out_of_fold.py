@@ -27,16 +27,16 @@ X, y = load_iris(return_X_y=True)
 SPACE = {"C": [1e-3, 1.0, 1e-2]}
 
 
-def search(model=None, space=SPACE, **more):
-    more = {"n_iter": 3, "cv": 3, "return_folds": "estimators", **more}
-    return small_search(model or SVC(), space, **more)
+def search(model=None, space=SPACE, **params):
+    params = {"n_iter": 3, "cv": 3, "return_folds": "estimators", **params}
+    return small_search(model or SVC(), space, **params)
 
 
 LOGISTIC = LogisticRegression(max_iter=500, tol=0.01)
 
 
 @pytest.mark.parametrize(
-    "model, method, more",
+    "model, method, params",
     [
         (SVC(), "predict", {"pre_dispatch": 1}),
         (SVC(), "predict", {"n_jobs": 2, "pre_dispatch": 3}),
@@ -46,9 +46,9 @@ LOGISTIC = LogisticRegression(max_iter=500, tol=0.01)
         (SVC(kernel="precomputed"), "predict", {}),
     ],
 )
-def test_predictions_are_those_of_cross_val_predict(model, method, more):
+def test_predictions_are_those_of_cross_val_predict(model, method, params):
     data = rbf_kernel(X) if getattr(model, "kernel", "") == "precomputed" else X
-    ours = search(model, return_folds=["estimators", method], **more).fit(data, y)
+    ours = search(model, return_folds=["estimators", method], **params).fit(data, y)
     best = clone(model).set_params(**ours.best_params_)
     expected = cross_val_predict(best, data, y, cv=ours.cv, method=method)
     np.testing.assert_allclose(ours.oof_predictions_, expected)
@@ -161,8 +161,8 @@ def test_no_fits_are_kept_by_default():
 def test_predictions_can_be_sparse():
     labels = sparse.csr_matrix(np.c_[y == 0, y < 2].astype(int))
     model, cv = OneVsRestClassifier(LOGISTIC), KFold(3, shuffle=True, random_state=0)
-    space, more = {"estimator__C": [0.1]}, {"scoring": "f1_micro", "n_iter": 1}
-    ours = search(model, space, cv=cv, return_folds="predict", **more).fit(X, labels)
+    space, params = {"estimator__C": [0.1]}, {"scoring": "f1_micro", "n_iter": 1}
+    ours = search(model, space, cv=cv, return_folds="predict", **params).fit(X, labels)
     best = clone(model).set_params(**ours.best_params_)
     expected = cross_val_predict(best, X, labels, cv=cv)
     np.testing.assert_array_equal(ours.oof_predictions_.toarray(), expected.toarray())
@@ -188,11 +188,11 @@ def test_several_outputs_as_lists_are_refused():
 
 @pytest.mark.parametrize("tests", [[[0, 1], [1, 2]], [[0], [1]]])
 def test_predictions_require_that_each_sample_is_tested_once(tests):
-    few = search(DecisionTreeClassifier(), {"max_depth": [1]}, return_folds="predict")
-    few.set_params(cv=[([0, 1, 2], test) for test in tests])
+    tree = search(DecisionTreeClassifier(), {"max_depth": [1]}, return_folds="predict")
+    tree.set_params(cv=[([0, 1, 2], test) for test in tests])
     with pytest.raises(ValueError, match="every sample exactly once"):
-        few.fit(X[:3], y[:3])
-    few.set_params(cv=[([1], [2, 0]), ([0, 2], [1])]).fit(X[:3], y[:3])
+        tree.fit(X[:3], y[:3])
+    tree.set_params(cv=[([1], [2, 0]), ([0, 2], [1])]).fit(X[:3], y[:3])
 
 
 TREE = DecisionTreeClassifier(random_state=0)
@@ -200,30 +200,30 @@ TREE = DecisionTreeClassifier(random_state=0)
 
 @pytest.mark.parametrize("source", ["journal", "workers"])
 def test_results_of_all_trials(source, tmp_path):
-    kept = {"return_folds": ["all", "estimators", "predict_proba"]}
-    more = {"n_jobs": 2} if source == "workers" else {"journal": tmp_path / "journal"}
-    found = search(TREE, {"max_depth": [1, 2, 3]}, **kept, **more).fit(X, y)
+    params = {"return_folds": ["all", "estimators", "predict_proba"]}
+    params |= {"n_jobs": 2} if source == "workers" else {"journal": tmp_path / "db"}
+    fitted = search(TREE, {"max_depth": [1, 2, 3]}, **params).fit(X, y)
     if source == "journal":
-        found = clone(found).fit(X, y)
-    assert found.all_fold_estimators_[found.best_index_] is found.fold_estimators_
+        fitted = clone(fitted).fit(X, y)
+    assert fitted.all_fold_estimators_[fitted.best_index_] is fitted.fold_estimators_
     splits = list(check_cv(3, y, classifier=True).split(X, y))
-    for row, params in enumerate(found.cv_results_["params"]):
+    for row, params in enumerate(fitted.cv_results_["params"]):
         tree = clone(TREE).set_params(**params)
         expected = cross_val_predict(tree, X, y, cv=splits, method="predict_proba")
-        np.testing.assert_array_equal(found.all_oof_predictions_[row], expected)
-        fits = found.all_fold_estimators_[row]
+        np.testing.assert_array_equal(fitted.all_oof_predictions_[row], expected)
+        fits = fitted.all_fold_estimators_[row]
         for fit, (_, test) in zip(fits, splits, strict=True):
             np.testing.assert_array_equal(fit.predict_proba(X[test]), expected[test])
     # The predictions are the input of a final estimator of a stack.
-    stacked = np.column_stack(found.all_oof_predictions_)
+    stacked = np.column_stack(fitted.all_oof_predictions_)
     assert LogisticRegression().fit(stacked, y).score(stacked, y) > 0.9
 
 
 def test_trials_that_were_pruned_have_no_results():
     space = {"max_depth": [1, 2, 3], "min_samples_leaf": (1, 70)}
-    more = {"pruning": 0.2, "n_iter": 12, "return_folds": ["all", "estimators"]}
-    found = search(TREE, space, cv=5, **more).fit(X, y)
-    pruned = np.array(found.cv_results_["state"]) != "complete"
+    params = {"pruning": 0.2, "n_iter": 12, "return_folds": ["all", "estimators"]}
+    fitted = search(TREE, space, cv=5, **params).fit(X, y)
+    pruned = np.array(fitted.cv_results_["state"]) != "complete"
     assert pruned.any()
-    missing = [fits is None for fits in found.all_fold_estimators_]
+    missing = [fits is None for fits in fitted.all_fold_estimators_]
     np.testing.assert_array_equal(missing, pruned)

@@ -380,12 +380,12 @@ print(texts_of_everything())
 SPACES = {"C": (0.1, 10.0, "log-uniform"), "kernel": ["rbf", "linear"]}
 
 
-def space(**more):
-    return Space.from_notation({**SPACES, **more})
+def space(**spaces):
+    return Space.from_notation({**SPACES, **spaces})
 
 
-def search(**more):
-    return BayesSearchCV(SVC(), SPACES, **more)
+def search(**params):
+    return BayesSearchCV(SVC(), SPACES, **params)
 
 
 SPLITS = list(KFold(3).split(X))

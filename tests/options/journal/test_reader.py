@@ -165,8 +165,8 @@ def test_trials_for_another_space(path):
         }
     )
     with pytest.warns(UserWarning, match="4 of 6 .*4 outside search_spaces"):
-        known = known_trials(path, other)
+        read = known_trials(path, other)
     # Trials with a linear kernel and at most 5 of n.
-    assert [one.trial.number for one in known] == [1, 3]
-    assert known[0].params["clf"] is other.columns[1].dimension.values[2]
-    assert known[0].params["clf"] is not CLASSIFIERS[0]
+    assert [one.trial.number for one in read] == [1, 3]
+    assert read[0].params["clf"] is other.columns[1].dimension.values[2]
+    assert read[0].params["clf"] is not CLASSIFIERS[0]

@@ -70,10 +70,10 @@ def test_a_finite_space_has_the_same_order_with_a_journal(path):
         assert_same_tables(other.cv_results_, plain.cv_results_)
         assert other.best_params_ == plain.best_params_
     path.unlink()
-    few = recorded.set_params(n_iter=3).fit(X, y).cv_results_["params"]
-    rest = [params for params in ParameterGrid(space) if params not in few]
+    begun = recorded.set_params(n_iter=3).fit(X, y).cv_results_["params"]
+    rest = [params for params in ParameterGrid(space) if params not in begun]
     every = recorded.set_params(n_iter=9).fit(X, y)
-    assert every.cv_results_["params"] == few + rest
+    assert every.cv_results_["params"] == begun + rest
 
 
 def test_finished_trials_are_not_fitted_again(path, svc_fits):

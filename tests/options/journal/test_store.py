@@ -88,10 +88,10 @@ def tear(path, first):
 def test_a_commit_that_was_killed_is_undone(path, read):
     assert in_child(tear, path, 3) == -signal.SIGKILL
     assert os.path.getsize(f"{path}-journal")
-    found = read(path)
-    assert len(found if read is load_history else found.results) == 3
+    loaded = read(path)
+    assert len(loaded if read is load_history else loaded.results) == 3
     if read is open_journal:
-        found.close()
+        loaded.close()
     with open_journal(path) as journal:
         assert len(journal.results) == len(journal.proposals) == 3
         record(journal, [3])
@@ -368,9 +368,9 @@ def test_damage_of_the_file_is_named(written, fault, statement):
 def test_damage_is_noticed_or_does_not_matter():
     refused = {}
     for category, check, *arguments in flips.cases(24, 0):
-        found = check(*arguments)
-        assert found["held"], category
-        refused[category] = refused.get(category, 0) + found["refused"]
+        report = check(*arguments)
+        assert report["held"], category
+        refused[category] = refused.get(category, 0) + report["refused"]
     assert all(refused.values()) and len(refused) == 4
 
 

@@ -31,26 +31,26 @@ X, y = load_iris(return_X_y=True)
 posix = pytest.mark.skipif(os.name != "posix", reason="the fits fork")
 
 
-def search_over(ways, **more):
+def search_over(ways, **params):
     space = {"way": list(ways)}
     arguments = {"cv": 2, "pre_dispatch": 1, "surrogate": "random", "random_state": 0}
-    model = Limited(folder=more.pop("folder", None))
-    return BayesSearchCV(model, space, n_iter=len(ways), **(arguments | more))
+    model = Limited(folder=params.pop("folder", None))
+    return BayesSearchCV(model, space, n_iter=len(ways), **(arguments | params))
 
 
 def running(folder):
     """Return the recorded processes of fits that are still running."""
     numbers = {int(path.name.partition("-")[0]) for path in Path(folder).iterdir()}
-    found = psutil.process_iter(["status"])
-    return [p for p in found if p.pid in numbers and p.info["status"] != "zombie"]
+    processes = psutil.process_iter(["status"])
+    return [p for p in processes if p.pid in numbers and p.info["status"] != "zombie"]
 
 
 def wait_until_none_runs(folder):
     wait_until(lambda: not running(folder))
 
 
-def fitted(ways, folder, **more):
-    search = search_over(ways, folder=str(folder), **more)
+def fitted(ways, folder, **params):
+    search = search_over(ways, folder=str(folder), **params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that failed
         search.fit(X, y)
@@ -61,9 +61,9 @@ def fitted(ways, folder, **more):
 def test_a_fit_that_takes_too_long_is_ended(tmp_path):
     path, folder = tmp_path / "journal", tmp_path / "fits"
     folder.mkdir()
-    more = {"scoring": both, "refit": "a", "trial_limits": {"time": 1}}
+    params = {"scoring": both, "refit": "a", "trial_limits": {"time": 1}}
     ways = ["good", "leave", "return", "raise", "fork", "compute"]
-    search, trials = fitted(ways, folder, journal=path, **more)
+    search, trials = fitted(ways, folder, journal=path, **params)
     states = {"fork": "timed_out", "compute": "timed_out"}
     states["raise"] = "failed"
     for way, trial in trials.items():
@@ -114,46 +114,46 @@ def test_a_fit_that_takes_too_much_memory_is_ended(tmp_path):
 
 def test_other_fits_are_what_they_were():
     """Scores, weights, out-of-fold predictions, and what joblib offers to a fit."""
-    more = {"cv": 3, "pre_dispatch": 1, "random_state": 0, "return_train_score": True}
-    more |= {"return_folds": "predict_proba", "scoring": seen_by_joblib, "n_iter": 2}
-    found = []
+    params = {"cv": 3, "pre_dispatch": 1, "random_state": 0, "return_train_score": True}
+    params |= {"return_folds": "predict_proba", "scoring": seen_by_joblib, "n_iter": 2}
+    searches = []
     with config_context(enable_metadata_routing=True), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = LogisticRegression(max_iter=2).set_fit_request(sample_weight=True)
         model.set_score_request(sample_weight=False)
         for limits in (None, {"time": 600}):
-            more |= {"trial_limits": limits, "refit": "accuracy"}
-            search = BayesSearchCV(model, {"C": [0.1, 10.0]}, n_jobs=2, **more)
-            found.append(search.fit(X, y, sample_weight=np.linspace(1, 2, len(y))))
-    plain, limited = found
+            params |= {"trial_limits": limits, "refit": "accuracy"}
+            search = BayesSearchCV(model, {"C": [0.1, 10.0]}, n_jobs=2, **params)
+            searches.append(search.fit(X, y, sample_weight=np.linspace(1, 2, len(y))))
+    plain, limited = searches
     del limited.cv_results_["state"]
     assert_same_tables(plain.cv_results_, limited.cv_results_)
     np.testing.assert_array_equal(plain.oof_predictions_, limited.oof_predictions_)
 
 
 def test_filters_of_warnings_apply_to_fits_and_errors_are_raised():
-    more = {"trial_limits": {"time": 600}, "error_score": "raise"}
-    more |= {"stopper": lambda trials: told.append(len(trials))}
+    params = {"trial_limits": {"time": 600}, "error_score": "raise"}
+    params |= {"stopper": lambda trials: told.append(len(trials))}
     model, space, told = LogisticRegression(), {"max_iter": [500, 1]}, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", ConvergenceWarning)
         with pytest.raises(ConvergenceWarning):
-            BayesSearchCV(model, space, cv=2, pre_dispatch=1, **more).fit(X, y)
+            BayesSearchCV(model, space, cv=2, pre_dispatch=1, **params).fit(X, y)
     assert told == [1]
 
 
 def test_errors_in_the_data_are_raised_as_without_limits():
-    more = {"n_iter": 4, "trial_limits": {"time": 600}}
-    search = BayesSearchCV(Sometimes(bad="fit"), {"quality": (0.1, 1.0)}, **more)
+    params = {"n_iter": 4, "trial_limits": {"time": 600}}
+    search = BayesSearchCV(Sometimes(bad="fit"), {"quality": (0.1, 1.0)}, **params)
     with pytest.raises(RuntimeError, match="cannot be fitted") as caught:
         search.fit(X, y)
     assert "a fit with very different parameters" in caught.value.__notes__[-1]
 
 
 def test_the_timeout_ends_fits():
-    more = {"trial_limits": {"memory": "10 GB"}, "timeout": 0.5, "refit": False}
-    search = search_over(["sleep", "compute"], **more)
+    params = {"trial_limits": {"memory": "10 GB"}, "timeout": 0.5, "refit": False}
+    search = search_over(["sleep", "compute"], **params)
     with pytest.warns(UserWarning, match="No trial was finished within.* timeout=0.5"):
         search.fit(X, y)
     assert search.best_params_ == {"way": "sleep"}

@@ -31,12 +31,12 @@ def pruning(**kwargs):
 
 
 @pytest.fixture(scope="module")
-def found():
+def search():
     return pruning(return_train_score=True).fit(X, y)
 
 
-def test_trials_without_a_chance_are_pruned(found):
-    results = found.cv_results_
+def test_trials_without_a_chance_are_pruned(search):
+    results = search.cv_results_
     assert set(results["state"]) == {"complete", "pruned"}
     given_up = results["state"] == "pruned"
     assert results["state"].shape == (14,)
@@ -50,32 +50,32 @@ def test_trials_without_a_chance_are_pruned(found):
     last = splits[(numbers - 1) % 5, numbers]
     np.testing.assert_array_equal(np.isnan(last), given_up)
     assert results["rank_test_score"][given_up].min() > (~given_up).sum()
-    assert results["state"][found.best_index_] == "complete"
-    assert found.best_score_ == np.nanmax(results["mean_test_score"])
-    for trial in found.trials_:
+    assert results["state"][search.best_index_] == "complete"
+    assert search.best_score_ == np.nanmax(results["mean_test_score"])
+    for trial in search.trials_:
         assert (trial.noise is not None) == (trial.state == "pruned")
         assert np.isfinite(trial.score)
         unfitted = [not fold.is_fitted for fold in trial.folds]
         np.testing.assert_array_equal(np.isnan(trial.scores["score"]), unfitted)
         # The prediction from the first folds does not exceed the best.
-        assert trial.score <= found.best_score_
+        assert trial.score <= search.best_score_
     plain = small_search(SVC(), {"C": [1.0]}).fit(X, y)
     assert "state" not in plain.cv_results_
 
 
-def test_pruning_spares_no_winner(found):
-    for trial in found.trials_:
+def test_pruning_spares_no_winner(search):
+    for trial in search.trials_:
         if trial.state == "pruned":
             grid = {name: [value] for name, value in trial.params.items()}
             whole = GridSearchCV(SVC(), grid, cv=5).fit(X, y)
-            assert whole.best_score_ < found.best_score_
+            assert whole.best_score_ < search.best_score_
 
 
 @pytest.mark.parametrize("n_points", [1, 4])
-def test_the_same_trials_race_whatever_n_jobs(n_points, found):
-    more = {"pre_dispatch": n_points, "return_train_score": True}
-    pair = pruning(**more, n_jobs=2).fit(X, y)
-    alone = found if n_points == 1 else pruning(**more).fit(X, y)
+def test_the_same_trials_race_whatever_n_jobs(n_points, search):
+    params = {"pre_dispatch": n_points, "return_train_score": True}
+    pair = pruning(**params, n_jobs=2).fit(X, y)
+    alone = search if n_points == 1 else pruning(**params).fit(X, y)
     assert_same_tables(pair.cv_results_, alone.cv_results_)
     assert "pruned" in alone.cv_results_["state"]
 
@@ -88,8 +88,8 @@ def test_a_greater_risk_prunes_more():
 
 
 def test_several_metrics_race_by_the_one_that_guides():
-    more = {"scoring": ["accuracy", "roc_auc"], "surrogate": "random"}
-    search = pruning(**more, refit="roc_auc").fit(X, y)
+    params = {"scoring": ["accuracy", "roc_auc"], "surrogate": "random"}
+    search = pruning(**params, refit="roc_auc").fit(X, y)
     given_up = search.cv_results_["state"] == "pruned"
     assert given_up.any()
     for name in ("accuracy", "roc_auc"):
@@ -109,10 +109,10 @@ def test_other_scores_that_are_not_finite_are_warned_of_all_the_same():
     def scoring(estimator, X, y):
         return {"a": estimator.quality, "b": np.nan}
 
-    def fit(cls, **more):
-        more = {"scoring": scoring, "refit": "a", **more}
+    def fit(cls, **params):
+        params = {"scoring": scoring, "refit": "a", **params}
         with pytest.warns(UserWarning) as caught:
-            cls(Sometimes(), {"quality": [1.0, 2.0]}, **more).fit(FLOWERS, KINDS)
+            cls(Sometimes(), {"quality": [1.0, 2.0]}, **params).fit(FLOWERS, KINDS)
         return [str(w.message) for w in caught if "non-finite" in str(w.message)]
 
     assert fit(BayesSearchCV, n_iter=2) == fit(GridSearchCV) != []
@@ -124,8 +124,8 @@ def stay_here(self):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_trials_that_take_too_long_time_out(n_jobs, fake_clock, monkeypatch):
-    more = {"cv": 5, "pre_dispatch": 1, "trial_limits": {"time": 1.0}, "n_iter": 3}
-    search = small_search(TakesTime(), {"quality": [0.1, 0.3, 0.9]}, **more)
+    params = {"cv": 5, "pre_dispatch": 1, "trial_limits": {"time": 1.0}, "n_iter": 3}
+    search = small_search(TakesTime(), {"quality": [0.1, 0.3, 0.9]}, **params)
     monkeypatch.setattr(TakesTime, "together", threading.Barrier(n_jobs))
     monkeypatch.setattr(TakesTime, "__reduce__", stay_here)
     monkeypatch.setattr(running, "can_end_fits", can_end_fits)
@@ -147,8 +147,8 @@ def test_trials_that_take_too_long_time_out(n_jobs, fake_clock, monkeypatch):
 
 
 def test_if_all_are_too_slow_the_limit_is_named(fits_here):
-    more = {"n_iter": 1, "trial_limits": {"time": 1e-9}}
-    search = small_search(Restless(), {"quality": [1]}, **more)
+    params = {"n_iter": 1, "trial_limits": {"time": 1e-9}}
+    search = small_search(Restless(), {"quality": [1]}, **params)
     with pytest.warns(match=r"trial_limits\['time'\]=1e-09.* is refitted"):
         search.fit(FLOWERS, KINDS)
     assert search.predict(FLOWERS).shape == KINDS.shape

@@ -85,11 +85,11 @@ def pipeline(*steps, model=None):
 
 
 def search(estimator, space=None, kind=BayesSearchCV, **kwargs):
-    given = {"n_iter": N_ITER, "cv": N_FOLDS, "random_state": 0, "refit": False}
-    given |= {"pre_dispatch": 1, "error_score": "raise", **kwargs}
+    params = {"n_iter": N_ITER, "cv": N_FOLDS, "random_state": 0, "refit": False}
+    params |= {"pre_dispatch": 1, "error_score": "raise", **kwargs}
     if kind is BayesSearchCV:
-        given.setdefault("surrogate", "random")
-    return kind(estimator, SPACE if space is None else space, **given)
+        params.setdefault("surrogate", "random")
+    return kind(estimator, SPACE if space is None else space, **params)
 
 
 def assert_same_scores(one, other):
@@ -212,12 +212,12 @@ SAMPLED += [(i, i % 3) for i, case in enumerate(CASES) if not case[0]]
 @pytest.mark.filterwarnings("ignore")
 def test_scores_are_those_of_the_plain_pipeline(iris, case, mode):
     is_shared, data, steps, space = CASES[case]
-    more = {"n_iter": 4 if space else 3, **MODES[mode]}
+    params = {"n_iter": 4 if space else 3, **MODES[mode]}
     if steps[-1] is not BAYES:
         steps, space = [*steps, GaussianNB()], {**SPACE, **space}
     X = data(iris[0].copy())
     estimator = pipeline(*steps[:-1], model=steps[-1])
-    shared, _ = assert_as_plain(estimator, X, iris[1], space, **more)
+    shared, _ = assert_as_plain(estimator, X, iris[1], space, **params)
     assert np.any(shared_times(shared) > 0.0) == is_shared
 
 
@@ -257,19 +257,19 @@ def test_parameters_of_the_fit_of_a_step_have_any_names(iris, log):
 
 def parts(estimator):
     """Return the steps of an estimator, and the steps of these."""
-    found = [estimator]
+    estimators = [estimator]
     for name in ("steps", "transformers", "transformers_"):
         for _, part, *_ in getattr(estimator, name, []):
-            found += parts(part)
-    return found
+            estimators += parts(part)
+    return estimators
 
 
 @pytest.mark.parametrize("first", [StandardScaler(), COLUMNS])
 def test_fitted_estimators_are_plain(iris, first):
-    more = {"refit": True, "return_folds": ["estimators", "predict_proba"]}
+    params = {"refit": True, "return_folds": ["estimators", "predict_proba"]}
     X = pd.DataFrame(iris[0], columns=list("abcd"))
     pair = pipeline(first, MinMaxScaler())
-    shared, plain = assert_as_plain(pair, X, iris[1], **more)
+    shared, plain = assert_as_plain(pair, X, iris[1], **params)
     assert np.all(shared_times(shared)[1:] > 0.0)
     for one, other in zip(shared.fold_estimators_, plain.fold_estimators_, strict=True):
         for part, expected in zip(parts(one), parts(other), strict=True):
@@ -292,8 +292,8 @@ def test_rounds_are_scored_on_the_rows_of_the_fold(iris):
 def test_costs_are_those_of_the_whole_pipeline(iris):
     objectives = {"accuracy": "max", "model_size": "min", "fit_time": "min"}
     steps = pipeline(PolynomialFeatures(4), StandardScaler())
-    more = {"objectives": objectives, "error_score": 0.0, "initial_points": 4}
-    both = [search(steps, kind=ParetoSearchCV, **more) for _ in range(2)]
+    params = {"objectives": objectives, "error_score": 0.0, "initial_points": 4}
+    both = [search(steps, kind=ParetoSearchCV, **params) for _ in range(2)]
     both[0].fit(*iris)
     with sharing(False):
         both[1].fit(*iris)
@@ -378,8 +378,8 @@ def test_times_include_those_of_shared_steps(iris):
 
 
 def test_each_stage_fits_its_own(iris, log):
-    more = {"kind": MultiStageSearchCV, "n_iter": 6, "stages": (0.5, 1.0)}
-    done = search(pipeline(CountingScaler(str(log))), **more).fit(*iris)
+    params = {"kind": MultiStageSearchCV, "n_iter": 6, "stages": (0.5, 1.0)}
+    done = search(pipeline(CountingScaler(str(log))), **params).fit(*iris)
     assert {trial.fidelity.stage for trial in done.trials_} == {0, 1}
     assert count(log, "f") == 2 * N_FOLDS
 
@@ -425,11 +425,11 @@ def test_a_resumed_search_continues(iris, tmp_path):
 
 def test_a_pipeline_keeps_its_memory_for_transformers_of_other_packages(iris, tmp_path):
     log = tmp_path / "log"
-    own = pipeline(CountingScaler(str(log)))
-    search(own, refit=True).fit(*iris)
+    model = pipeline(CountingScaler(str(log)))
+    search(model, refit=True).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER + 1
     log.unlink()
-    done = search(own.set_params(memory=str(tmp_path / "memory")), refit=True)
+    done = search(model.set_params(memory=str(tmp_path / "memory")), refit=True)
     assert done.fit(*iris).best_estimator_.memory == str(tmp_path / "memory")
     assert count(log, "f") == N_FOLDS + 1
 
@@ -464,7 +464,7 @@ class _EverySecondChanged(Aspect):
 @pytest.mark.parametrize("change", ["train", "test", "weights"])
 def test_an_aspect_may_change_the_data_of_a_fit(iris, monkeypatch, change):
     added = option_table.Option(
-        f"{__name__}:_EverySecondChanged", is_on=lambda *known: True
+        f"{__name__}:_EverySecondChanged", is_on=lambda *args: True
     )
     monkeypatch.setattr(option_table, "OPTIONS", (*option_table.OPTIONS, added))
     monkeypatch.setattr(_EverySecondChanged, "change", change)

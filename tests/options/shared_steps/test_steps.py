@@ -35,7 +35,7 @@ from skbayes.options.shared_steps.steps import leading_steps
 INNER = LogisticRegression()
 
 
-def own(X):
+def identity(X):
     return X
 
 
@@ -43,7 +43,7 @@ def columns(transformer, which=0):
     return ColumnTransformer([("a", transformer, which)])
 
 
-KNOWN = [
+SHARED = [
     FunctionTransformer(),
     FunctionTransformer(np.log1p, inverse_func=np.expm1),
     SelectKBest(f_classif),
@@ -63,24 +63,24 @@ KNOWN = [
 ]
 UNKNOWN = [
     CountingScaler(),
-    FunctionTransformer(own),
+    FunctionTransformer(identity),
     FunctionTransformer(lambda X: X),
     FunctionTransformer(np.random.permutation),
-    FunctionTransformer(np.frompyfunc(own, 1, 1)),
+    FunctionTransformer(np.frompyfunc(identity, 1, 1)),
     FunctionTransformer(np.empty_like),
     FunctionTransformer(print),
-    SelectKBest(own),
+    SelectKBest(identity),
     SelectKBest(partial(mutual_info_classif, random_state=np.random.RandomState(0))),
     PCA(random_state=np.random.RandomState(0)),
     CountVectorizer(tokenizer=str.split),
-    KNNImputer(metric=own),
+    KNNImputer(metric=identity),
     SelectFromModel(CountingScaler()),
-    RFECV(INNER, scoring=make_scorer(own)),
+    RFECV(INNER, scoring=make_scorer(identity)),
     RFECV(INNER, cv=iter([])),
     # The draws of other processes cannot be observed.
     RFECV(INNER, n_jobs=2),
     columns(CountingScaler()),
-    columns(StandardScaler(), own),
+    columns(StandardScaler(), identity),
     FeatureUnion([("a", StandardScaler()), ("b", CountingScaler())]),
     make_pipeline(StandardScaler(), CountingScaler()),
 ]
@@ -88,13 +88,13 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(
     "is_known, step",
-    [*((True, step) for step in KNOWN), *((False, step) for step in UNKNOWN)],
-    ids=range(len(KNOWN) + len(UNKNOWN)),
+    [*((True, step) for step in SHARED), *((False, step) for step in UNKNOWN)],
+    ids=range(len(SHARED) + len(UNKNOWN)),
 )
 def test_steps_of_known_code_are_shared(is_known, step):
     steps = [("step", step), ("other", StandardScaler()), ("clf", GaussianNB())]
-    found = leading_steps(Pipeline(steps), {"clf__var_smoothing": math.inf})
-    assert len(found) == 2 * is_known
+    shared = leading_steps(Pipeline(steps), {"clf__var_smoothing": math.inf})
+    assert len(shared) == 2 * is_known
 
 
 @pytest.mark.parametrize("none", [None, "passthrough"])

@@ -37,16 +37,16 @@ ARGUMENTS = {
 SMALL = {"n_estimators": 3, "max_iter": 5, "n_quantiles": 10, "n_components": 2}
 SMALL |= {"n_clusters": 3, "cv": 2, "k": 2, "random_state": 0, "n_features": 16}
 SMALL |= {"n_features_to_select": 1}
-OWN = {"LinearDiscriminantAnalysis": {"n_components": 1}}
-OWN |= {"MissingIndicator": {"features": "all"}}
+PARAMS = {"LinearDiscriminantAnalysis": {"n_components": 1}}
+PARAMS |= {"MissingIndicator": {"features": "all"}}
 
 
 def made(name):
     """Return a small transformer that draws the same numbers in each fit."""
     transformer = ALL[name](*ARGUMENTS.get(name, []))
-    known = transformer.get_params(deep=False)
-    own = {key: value for key, value in SMALL.items() if key in known}
-    return transformer.set_params(**own | OWN.get(name, {}))
+    accepted = transformer.get_params(deep=False)
+    params = {key: value for key, value in SMALL.items() if key in accepted}
+    return transformer.set_params(**params | PARAMS.get(name, {}))
 
 
 KINDS = {
@@ -85,12 +85,12 @@ SCORER = make_scorer(weighted_sum, response_method="predict_proba")
 def test_scores_are_those_of_the_plain_pipeline(kind):
     steps = [("first", None), ("model", DecisionTreeClassifier(random_state=0))]
     space = {"first": [made(name) for name in KINDS[kind]], "model__max_depth": [1, 2]}
-    more = {"n_iter": 200, "pre_dispatch": 1, "refit": False, "error_score": "raise"}
-    more |= {"scoring": SCORER, "return_train_score": True}
+    params = {"n_iter": 200, "pre_dispatch": 1, "refit": False, "error_score": "raise"}
+    params |= {"scoring": SCORER, "return_train_score": True}
     both = []
     for shares in (True, False):
         with sharing(shares):
-            both.append(small_search(Pipeline(steps), space, **more).fit(*rows(kind)))
+            both.append(small_search(Pipeline(steps), space, **params).fit(*rows(kind)))
     shared, plain = both
     for column, values in shared.cv_results_.items():
         if "time" not in column:

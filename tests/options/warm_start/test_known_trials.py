@@ -46,13 +46,13 @@ def one(value, fine):
 def test_a_grid_informs_a_search_over_ranges(coarse):
     fine = space(C=(0.1, 100.0, "log-uniform"), gamma=(1e-3, 1.0, "log-uniform"))
     for source in (coarse, coarse.cv_results_, rows_from_frame(coarse)):
-        known = known_results(source, fine)
-        assert [params for params, _, _ in known] == [
+        results = known_results(source, fine)
+        assert [params for params, _, _ in results] == [
             pytest.approx(params) for params in coarse.cv_results_["params"]
         ]
-        scores = [score for _, score, _ in known]
+        scores = [score for _, score, _ in results]
         np.testing.assert_array_equal(scores, coarse.cv_results_["mean_test_score"])
-        assert {noise for *_, noise in known} == {None}
+        assert {noise for *_, noise in results} == {None}
 
 
 def rows_from_frame(search):
@@ -66,8 +66,8 @@ def rows_from_frame(search):
 def test_a_narrower_range_drops_the_rest_with_one_warning(coarse):
     fine = space(C=(0.5, 20.0, "log-uniform"), gamma=(0.05, 1.0))
     with pytest.warns(UserWarning) as caught:
-        known = known_results(coarse, fine)
-    assert [params["C"] for params, _, _ in known] == pytest.approx([1, 10])
+        results = known_results(coarse, fine)
+    assert [params["C"] for params, _, _ in results] == pytest.approx([1, 10])
     (warning,) = caught
     text = str(warning.message)
     assert "warm_start_from: 6 of 8 known configurations are ignored" in text
@@ -113,38 +113,38 @@ def test_conditional_spaces():
     earlier = GridSearchCV(SVC(), grid, cv=2).fit(X, y)
     choice = Choice({"linear": {}, "rbf": {"gamma": (0.01, 0.5)}})
     with pytest.warns(UserWarning, match="1 of 3 known configurations"):
-        known = known_results(earlier, space(kernel=choice))
-    assert [params for params, _, _ in known] == [
+        results = known_results(earlier, space(kernel=choice))
+    assert [params for params, _, _ in results] == [
         {"kernel": "linear"},
         {"kernel": "rbf", "gamma": 0.1},
     ]
 
 
 def test_a_halving_search_knows_its_last_round():
-    earlier = HalvingGridSearchCV(
-        SVC(), {"C": [0.1, 1.0, 10.0]}, cv=2, random_state=0
-    ).fit(X, y)
+    grid = {"C": [0.1, 1.0, 10.0]}
+    earlier = HalvingGridSearchCV(SVC(), grid, cv=2, random_state=0).fit(X, y)
     rounds = earlier.cv_results_["iter"]
     last = np.flatnonzero(rounds == rounds.max())
     with pytest.warns(UserWarning, match="without a comparable score"):
-        known = known_results(earlier, space(C=(0.1, 10.0)))
-    assert [p for p, _, _ in known] == [earlier.cv_results_["params"][r] for r in last]
+        results = known_results(earlier, space(C=(0.1, 10.0)))
+    params = earlier.cv_results_["params"]
+    assert [p for p, _, _ in results] == [params[row] for row in last]
 
 
 @pytest.mark.parametrize("scoring", [None, ["accuracy", "f1_macro"]])
 def test_all_sources_of_our_search_say_the_same(scoring, tmp_path):
-    more = {"scoring": scoring, "refit": "accuracy" if scoring else True}
-    more["journal"] = tmp_path / "search.journal"
-    earlier = small_search(SVC(), {"C": (0.1, 10.0)}, n_iter=4, **more).fit(X, y)
+    params = {"scoring": scoring, "refit": "accuracy" if scoring else True}
+    params["journal"] = tmp_path / "search.journal"
+    earlier = small_search(SVC(), {"C": (0.1, 10.0)}, n_iter=4, **params).fit(X, y)
     fine, metrics = space(C=(0.1, 10.0)), scoring or ["score"]
-    sources = (earlier.cv_results_, earlier.trials_, more["journal"])
+    sources = (earlier.cv_results_, earlier.trials_, params["journal"])
     for metric in metrics:
-        known = known_results(earlier, fine, metric)
-        scores = [score for _, score, _ in known]
+        results = known_results(earlier, fine, metric)
+        scores = [score for _, score, _ in results]
         np.testing.assert_allclose(scores, earlier.cv_results_[f"mean_test_{metric}"])
         for source in sources:
             other = known_results(source, fine, metric)
-            assert [p for p, _, _ in other] == [p for p, _, _ in known]
+            assert [p for p, _, _ in other] == [p for p, _, _ in results]
             assert [score for _, score, _ in other] == pytest.approx(scores)
     for source in (earlier, *sources):
         with pytest.raises(ValueError, match="source.*recall'") as error:
@@ -152,8 +152,8 @@ def test_all_sources_of_our_search_say_the_same(scoring, tmp_path):
         assert str(metrics) in str(error.value)
 
 
-def trial(number, score, state="complete", folds=(), **more):
-    return Trial(number, {"x": number}, list(folds), score=score, state=state, **more)
+def trial(number, score, state="complete", folds=(), **data):
+    return Trial(number, {"x": number}, list(folds), score=score, state=state, **data)
 
 
 def test_partial_trials_count_with_their_noise():
@@ -164,8 +164,8 @@ def test_partial_trials_count_with_their_noise():
         trial(3, math.nan, "timed_out"),
     ]
     with pytest.warns(UserWarning, match=r"2 of 4 .*2 without a comparable score"):
-        known = known_results(History(trials), space(x=(0, 9)))
-    assert known == [({"x": 0}, 0.5, None), ({"x": 1}, 0.25, 0.125)]
+        results = known_results(History(trials), space(x=(0, 9)))
+    assert results == [({"x": 0}, 0.5, None), ({"x": 1}, 0.25, 0.125)]
     assert known_results(History(), space(x=(0, 1))) == []
 
 
@@ -187,7 +187,7 @@ class Direction(enum.Enum):
     MAXIMIZE = 2
 
 
-def study(*trials, direction=Direction.MAXIMIZE, **more):
+def study(*trials, direction=Direction.MAXIMIZE, **data):
     """Return a minimal Optuna study: state, params, value and seconds of each trial."""
     trials = [
         SimpleNamespace(
@@ -198,7 +198,7 @@ def study(*trials, direction=Direction.MAXIMIZE, **more):
         )
         for state, params, value, *seconds in trials
     ]
-    return SimpleNamespace(trials=trials, directions=[direction], **more)
+    return SimpleNamespace(trials=trials, directions=[direction], **data)
 
 
 ENDED = [("COMPLETE", {"x": 3}, 0.25), ("COMPLETE", {"x": 1.5}, -0.5)]
@@ -231,11 +231,11 @@ def test_failures_and_times_of_a_study():
     fine = space(x=(0.0, 5.0))
     ignored = r"5 of 8 .*\(2 outside search_spaces, 3 without a comparable score\)"
     with pytest.warns(UserWarning, match=ignored):
-        known = known_trials(source, fine)
-    assert [one.params["x"] for one in known] == [4.0, 3.0, 2.0]
+        trials = known_trials(source, fine)
+    assert [one.params["x"] for one in trials] == [4.0, 3.0, 2.0]
     # A duration of zero is not measured.
-    assert [one.cost for one in known] == [None, 1.0, 2.0]
-    np.testing.assert_equal([one.score for one in known], [0.5, 0.25, math.nan])
+    assert [one.cost for one in trials] == [None, 1.0, 2.0]
+    np.testing.assert_equal([one.score for one in trials], [0.5, 0.25, math.nan])
     with pytest.warns(UserWarning):
         assert len(known_results(source, fine)) == 2
 
@@ -243,8 +243,8 @@ def test_failures_and_times_of_a_study():
 def test_failed_fits_are_counted_apart():
     table = rows_of([math.nan, 1.0, -math.inf, 2.0], [{"x": i} for i in range(4)])
     with pytest.warns(UserWarning) as caught:
-        known = known_results(table, space(x=(0, 2)))
-    assert known == [({"x": 1}, 1.0, None)]
+        results = known_results(table, space(x=(0, 2)))
+    assert results == [({"x": 1}, 1.0, None)]
     assert "3 of 4 known configurations are ignored (1 outside search_spaces, 2 " in (
         str(caught[0].message)
     )

@@ -31,9 +31,9 @@ def grid():
     return GridSearchCV(SVC(gamma=0.02), COARSE, cv=3).fit(X, y)
 
 
-def fine(source, **more):
-    more = {"n_iter": 5, "cv": 3, "warm_start_from": source, **more}
-    return small_search(SVC(gamma=0.02), FINE, **more)
+def fine(source, **params):
+    params = {"n_iter": 5, "cv": 3, "warm_start_from": source, **params}
+    return small_search(SVC(gamma=0.02), FINE, **params)
 
 
 def test_coarse_grid_then_fine_search(grid):
@@ -48,7 +48,7 @@ def test_coarse_grid_then_fine_search(grid):
 
 
 @pytest.mark.parametrize(
-    "kind, n_iter, more",
+    "kind, n_iter, params",
     [
         (BayesSearchCV, 3, {}),
         (BayesSearchCV, 20, {}),
@@ -61,21 +61,21 @@ def test_coarse_grid_then_fine_search(grid):
     ],
 )
 def test_other_configurations_than_the_best_known_are_not_tried_again(
-    kind, more, n_iter
+    kind, params, n_iter
 ):
     space = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.02, 0.1]}
-    options = {"cv": 3, "random_state": 0, **more}
+    options = {"cv": 3, "random_state": 0, **params}
     first = kind(SVC(), space, n_iter=4, **options).fit(X, y)
     search = kind(SVC(), space, n_iter=n_iter, warm_start_from=first, **options)
 
     def whole(trials):
-        known = [(trial.params, trial.fidelity.train_fraction) for trial in trials]
-        return [trial for trial in known if kind is TradeoffSearchCV or trial[1] == 1.0]
+        rows = [(trial.params, trial.fidelity.train_fraction) for trial in trials]
+        return [trial for trial in rows if kind is TradeoffSearchCV or trial[1] == 1.0]
 
     trials = whole(search.fit(X, y).trials_)
     again = [trial for trial in trials if trial in whole(first.trials_)]
     best = getattr(first, "pareto_params_", [first.best_params_])
-    points = [params for params in more.get("initial_points", []) if params != 2]
+    points = [params for params in params.get("initial_points", []) if params != 2]
     assert len(again) <= len(best) + len(points)
     assert search.stop_reason_ == ("n_iter" if n_iter == 3 else "exhausted")
 
@@ -96,7 +96,7 @@ def named(name):
 
 
 @pytest.mark.parametrize(
-    "kind, more",
+    "kind, params",
     [
         (BayesSearchCV, {}),
         (MultiStageSearchCV, {"stages": (1.0,)}),
@@ -104,8 +104,8 @@ def named(name):
         (TradeoffSearchCV, {"score_range": (0.0, 1.0)}),
     ],
 )
-def test_the_best_of_a_study_is_tried_early(grid, kind, more):
-    options = {"n_iter": 8, "cv": 3, "random_state": 0, **more}
+def test_the_best_of_a_study_is_tried_early(grid, kind, params):
+    options = {"n_iter": 8, "cv": 3, "random_state": 0, **params}
     source = study(grid)
     search = kind(SVC(gamma=0.02), FINE, warm_start_from=source, **options)
     with pytest.warns(UserWarning, match=OUTSIDE):
@@ -121,12 +121,12 @@ def test_the_best_of_a_study_is_tried_early(grid, kind, more):
 @pytest.mark.parametrize(("values", "n_ignored"), [((1, 3), 1), ([0.5, 1.0], 2)])
 def test_all_features_are_not_one_feature(kind, values, n_ignored):
     tree = DecisionTreeClassifier(random_state=0)
-    known = GridSearchCV(tree, {"max_features": [1.0, 1, 2]}, cv=3).fit(X, y)
+    grid = GridSearchCV(tree, {"max_features": [1.0, 1, 2]}, cv=3).fit(X, y)
     search = kind(tree, {"max_features": values}, n_iter=2, random_state=0)
     with pytest.warns(UserWarning, match=rf"{n_ignored} of 3 .*{n_ignored} outside"):
-        search.set_params(warm_start_from=known).fit(X, y)
+        search.set_params(warm_start_from=grid).fit(X, y)
     with pytest.raises(TypeError, match="other results as initial_points"):
-        search.set_params(warm_start_from=[known]).fit(X, y)
+        search.set_params(warm_start_from=[grid]).fit(X, y)
 
 
 def test_initial_points_come_before_what_is_known(grid):
@@ -186,9 +186,9 @@ def test_failures_and_times_of_a_study_are_learned(grid):
             optimizer = super()._make_optimizer(run)
             learn = optimizer.learn
 
-            def watched(params, score, noise=None, cost=None, **more):
+            def watched(params, score, noise=None, cost=None, **kwargs):
                 learned.append((params["C"], score, cost))
-                learn(params, score, noise, cost, **more)
+                learn(params, score, noise, cost, **kwargs)
 
             optimizer.learn = watched
             return optimizer
