@@ -225,30 +225,30 @@ def test_the_center_is_not_moved_by_an_outlier():
 @pytest.mark.parametrize("seed", range(3))
 def test_points_lie_between_the_simple_end_and_the_center(seed):
     space = Space.from_notation({**PLANE, "free": (0.0, 1.0)})
-    found = trials(*((n, {"a": 0.4, "b": 0.7, "free": n / 5}, 1.0) for n in range(5)))
-    plan = derive_signs(space, {"a": 1, "b": -1}, found, seed)
+    history = trials(*((n, {"a": 0.4, "b": 0.7, "free": n / 5}, 1.0) for n in range(5)))
+    plan = derive_signs(space, {"a": 1, "b": -1}, history, seed)
     a, b, free = plan.points.T
     assert len(plan.points) == 10
     assert 0 <= a.min() and a.max() <= 0.4 and np.ptp(a) > 0.2
     assert 0.7 <= b.min() and b.max() <= 1 and np.ptp(b) > 0.15
     assert np.ptp(free) > 0.6
     np.testing.assert_array_equal(plan.signs, np.tile([1, -1, 0], (10, 1)))
-    again, other = (derive_signs(space, {"a": 1, "b": -1}, found, s) for s in (seed, 9))
-    np.testing.assert_array_equal(again.points, plan.points)
+    one, other = (derive_signs(space, {"a": 1, "b": -1}, history, s) for s in (seed, 9))
+    np.testing.assert_array_equal(one.points, plan.points)
     assert not np.array_equal(other.points, plan.points)
 
 
 def test_the_best_complete_trial_of_each_sample_counts():
     space = Space.from_notation(PLANE)
-    found = trials(
+    history = trials(
         (0, {"a": 0.1, "b": 0.1}, 0.5),
         (0, {"a": 0.3, "b": 0.2}, 0.9),
         (1, {"a": 0.3, "b": 0.2}, 0.1),
         (1, {"a": 0.9, "b": 0.9}, float("nan")),
     )
-    plan = derive_signs(space, {"a": 1}, found, 0)
+    plan = derive_signs(space, {"a": 1}, history, 0)
     np.testing.assert_allclose(plan.optima, [[0.3, 0.2]] * 2, atol=1e-6)
-    assert derive_signs(space, {"a": 1}, found[-1:], 0) is None
+    assert derive_signs(space, {"a": 1}, history[-1:], 0) is None
 
 
 def test_a_center_at_the_simple_end_leaves_no_room_for_signs():
@@ -259,8 +259,8 @@ def test_a_center_at_the_simple_end_leaves_no_room_for_signs():
 
 def test_signs_are_about_the_branch_of_the_center():
     space = Space.from_notation(TREE)
-    found = trials(*((n, {"kind": "v", "d": 0.6}, 1.0) for n in range(3)))
-    plan = derive_signs(space, {"c": 1, "d": 1}, found, 0)
+    history = trials(*((n, {"kind": "v", "d": 0.6}, 1.0) for n in range(3)))
+    plan = derive_signs(space, {"c": 1, "d": 1}, history, 0)
     decoded = space.decode(plan.points)
     assert {params["kind"] for params in decoded} == {"v"}
     names = [column.name for column in space.columns]

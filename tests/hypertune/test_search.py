@@ -21,9 +21,9 @@ UP = {"quality": 1}
 
 
 def make(**kwargs):
-    given = {"complexity": UP, "n_iter": 21, "n_subsets": 3, "n_small_iter": 5}
-    given |= {"subset_fraction": 0.35, "cv": 3, "random_state": 2}
-    return HyperTuneSearchCV(Growing(), SPACE, **(given | kwargs))
+    params = {"complexity": UP, "n_iter": 21, "n_subsets": 3, "n_small_iter": 5}
+    params |= {"subset_fraction": 0.35, "cv": 3, "random_state": 2}
+    return HyperTuneSearchCV(Growing(), SPACE, **(params | kwargs))
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,8 @@ def test_signs_are_known_of_nested_parts():
     smooth = (1e-3, 1e3, "log-uniform")
     space = {"svc__C": smooth, "svc__gamma": smooth, "svc__shrinking": [True, False]}
     pipeline = make_pipeline(StandardScaler(), SVC())
-    more = {"n_iter": 9, "n_subsets": 2, "n_small_iter": 3, "cv": 2, "random_state": 0}
-    search = HyperTuneSearchCV(pipeline, space, **more).fit(X, y)
+    params = {"n_iter": 9, "n_subsets": 2, "n_small_iter": 3, "random_state": 0}
+    search = HyperTuneSearchCV(pipeline, space, cv=2, **params).fit(X, y)
     assert search.signs_ == {"svc__C": 1, "svc__gamma": 1}
     assert search.small_optimum_.keys() == space.keys()
     assert sum(search.cv_results_["stage"] == 0) == 6
@@ -127,8 +127,8 @@ def test_without_known_signs_or_samples_it_is_said_or_tried_whole():
     assert len(search.trials_) == 6 and search.small_optimum_ is None
     # Constant scores do not change the signs.
     space = {"strategy": ["prior", "stratified"], "constant": (0, 1_000_000)}
-    more = {"complexity": {"constant": 1}, "n_iter": 12, "n_subsets": 2, "cv": 2}
-    search = HyperTuneSearchCV(DummyClassifier(random_state=0), space, **more)
+    params = {"complexity": {"constant": 1}, "n_iter": 12, "n_subsets": 2, "cv": 2}
+    search = HyperTuneSearchCV(DummyClassifier(random_state=0), space, **params)
     assert len(search.set_params(random_state=0).fit(X, y).trials_) == 12
 
 
@@ -193,8 +193,8 @@ def test_the_size_of_small_samples_is_that_of_the_splits_in_the_journal(tmp_path
 
     def search(n_test, **kwargs):
         splits = iter([(rows[n_test:], rows[:n_test])])
-        more = {"subset_fraction": 0.01, "n_iter": 8, "n_small_iter": 2, **kwargs}
-        return make(cv=splits, journal=tmp_path / "search.db", **more)
+        params = {"subset_fraction": 0.01, "n_iter": 8, "n_small_iter": 2, **kwargs}
+        return make(cv=splits, journal=tmp_path / "search.db", **params)
 
     kill_after(1, search(5), X, y)
     fractions = search(20).fit(X, y).cv_results_["train_fraction"]

@@ -80,7 +80,7 @@ def test_one_stage_is_the_plain_search_trial_for_trial(space, kwargs):
 
 
 @pytest.mark.parametrize(
-    "n_iter, stages, given, expected",
+    "n_iter, stages, n_iter_given, expected",
     [
         (20, (0.3, 1.0), None, [15, 5]),
         (12, (0.1, 0.3, 1.0), None, [5, 4, 3]),
@@ -89,8 +89,8 @@ def test_one_stage_is_the_plain_search_trial_for_trial(space, kwargs):
         (50, (20, 60, 1.0), (2, 3, 2), [2, 3, 2]),
     ],
 )
-def test_trials_by_stage(n_iter, stages, given, expected):
-    search = sized(n_iter=given or n_iter, stages=stages).fit(X, y)
+def test_trials_by_stage(n_iter, stages, n_iter_given, expected):
+    search = sized(n_iter=n_iter_given or n_iter, stages=stages).fit(X, y)
     table = search.all_cv_results_
     np.testing.assert_array_equal(np.bincount(table["stage"]), expected)
     n_rows = np.round(table["mean_test_score"] - 0.2)
@@ -360,20 +360,20 @@ def test_a_journal_continues_in_any_stage(ends, multi_fidelity, tmp_path):
         make(journal=path, stages=(0.5, 1.0), **kwargs).fit(X, y)
     search = make(journal=path, **kwargs).fit(X, y)
     # The last stage continues with the trials of both stages.
-    more = make(journal=path, **{**kwargs, "n_iter": 20}).fit(X, y)
-    assert [trial.fidelity.stage for trial in more.trials_] == [0] * 10 + [1] * 10
+    resumed = make(journal=path, **{**kwargs, "n_iter": 20}).fit(X, y)
+    assert [trial.fidelity.stage for trial in resumed.trials_] == [0] * 10 + [1] * 10
     assert_same_tables(search.all_cv_results_, expected.all_cv_results_)
     assert_same_tables(search.cv_results_, expected.cv_results_)
     assert search.optimizer_.ask() == expected.optimizer_.ask()
 
 
 def test_a_warm_start_tries_the_best_known_first():
-    known = GridSearchCV(SVC(), {"C": [0.01, 1, 5], "kernel": ["linear"]}, cv=3)
-    known.fit(X, y)
-    search = make(warm_start_from=known, n_promoted=2).fit(X, y)
-    order = np.argsort(-known.cv_results_["mean_test_score"], kind="stable")[:2]
+    grid = GridSearchCV(SVC(), {"C": [0.01, 1, 5], "kernel": ["linear"]}, cv=3)
+    grid.fit(X, y)
+    search = make(warm_start_from=grid, n_promoted=2).fit(X, y)
+    order = np.argsort(-grid.cv_results_["mean_test_score"], kind="stable")[:2]
     assert [t.params for t in search.trials_[:2]] == [
-        known.cv_results_["params"][i] for i in order
+        grid.cv_results_["params"][i] for i in order
     ]
     # Its own last stage is known, too.
     plain = small_search(SVC(), SPACE, n_iter=1, cv=3, warm_start_from=search)
@@ -410,8 +410,8 @@ def test_wrong_arguments_are_named_before_any_fit(kwargs, message, no_trials):
 def test_arguments_are_those_of_the_plain_search_and_its_own():
     kinds = (MultiStageSearchCV, BayesSearchCV)
     ours, plain = (inspect.signature(kind).parameters for kind in kinds)
-    own = {"stages", "n_promoted", "multi_fidelity", "best_of"}
-    assert set(ours) == set(plain) | own
+    own_parameters = {"stages", "n_promoted", "multi_fidelity", "best_of"}
+    assert set(ours) == set(plain) | own_parameters
     assert {n for n in plain if ours[n].default != plain[n].default} <= {
         "error_score",
         "pruning",
@@ -490,8 +490,8 @@ def test_sizes_and_folds_are_those_for_which_there_is_time(fake_clock):
     n_trials = [len(params) for params in by_stage.values()]
     assert n_trials[:2] == [1, 1] and n_trials[2] >= 20 and n_trials[3] >= 2
     # The own configuration is measured, and then compared with the best ones.
-    own = {"quality": 0.5}
-    assert all(own in params for params in by_stage.values())
+    own_values = {"quality": 0.5}
+    assert all(own_values in params for params in by_stage.values())
     assert len(search.cv_results_["params"]) == n_trials[-1]
     table = search.all_cv_results_
     assert (np.array(table["n_folds"]) == 1).sum() == n_trials[2]
@@ -557,9 +557,9 @@ def test_small_samples_on_which_all_fits_fail_are_left(fake_clock):
 def test_a_journal_continues_with_the_stages_of_the_first_run(fake_clock, tmp_path):
     kwargs = {"timeout": 400.0, "journal": tmp_path / "journal"}
     first = timed(n_iter=9, **kwargs)
-    more = timed(n_iter=20, **kwargs)
-    assert len(more.trials_) >= 20
-    for one, other in zip(first.trials_, more.trials_[:9], strict=True):
+    resumed = timed(n_iter=20, **kwargs)
+    assert len(resumed.trials_) >= 20
+    for one, other in zip(first.trials_, resumed.trials_[:9], strict=True):
         assert (one.params, one.fidelity.stage, one.score) == (
             other.params,
             other.fidelity.stage,
@@ -650,9 +650,9 @@ def test_fits_of_earlier_stages_are_released(monkeypatch):
     numbers, observe = [], KeptFits.observe
 
     def observed(self, trial):
-        found = observe(self, trial)
+        observations = observe(self, trial)
         numbers.append([*self.kept])
-        return found
+        return observations
 
     monkeypatch.setattr(KeptFits, "observe", observed)
     make(return_folds="estimators", n_iter=8).fit(X, y)

@@ -27,8 +27,8 @@ SPACE = {"max_depth": [1, 2, 4, 6], "min_samples_leaf": [1, 5, 20, 40]}
 OBJECTIVES = {"accuracy": "max", "leaves": ("min", n_leaves)}
 
 
-def make(objectives=OBJECTIVES, estimator=TREE, space=SPACE, **more):
-    arguments = {"n_iter": 8, "cv": 3, "random_state": 0, **more}
+def make(objectives=OBJECTIVES, estimator=TREE, space=SPACE, **params):
+    arguments = {"n_iter": 8, "cv": 3, "random_state": 0, **params}
     return ParetoSearchCV(estimator, space, objectives, **arguments)
 
 
@@ -68,17 +68,17 @@ def test_the_front_holds_what_nothing_dominates(search):
 def test_parameters_that_some_lack_are_missing_on_the_front():
     kernel = Choice({"linear": {}, "rbf": {"gamma": (1e-3, 1e1, "log-uniform")}})
     objectives = {"accuracy": "max", "vectors": ("min", lambda e: sum(e.n_support_))}
-    found = make(objectives, SVC(), {"kernel": kernel}, n_iter=6, cv=2).fit(X, y)
-    missing = ["gamma" not in params for params in found.pareto_params_]
-    assert found.pareto_front_["param_gamma"].isna().tolist() == missing
+    fitted = make(objectives, SVC(), {"kernel": kernel}, n_iter=6, cv=2).fit(X, y)
+    missing = ["gamma" not in params for params in fitted.pareto_params_]
+    assert fitted.pareto_front_["param_gamma"].isna().tolist() == missing
 
 
 def test_half_measured_trials_do_not_count_for_the_hypervolume():
     Y = np.array([[0.2, 0.9], [0.6, 0.5], [0.9, 0.1]])
     volumes, reference = hypervolumes(Y)
     # Without a score, but with the best value of the other objective by far.
-    more = np.vstack([Y[:1], [np.nan, 50.0], Y[1:]])
-    with_more, same = hypervolumes(more)
+    measured = np.vstack([Y[:1], [np.nan, 50.0], Y[1:]])
+    with_more, same = hypervolumes(measured)
     np.testing.assert_allclose(same, reference)
     np.testing.assert_allclose(with_more, volumes[[0, 0, 1, 2]])
 
@@ -118,8 +118,8 @@ def test_a_space_that_is_exhausted_has_the_front_of_all_there_is():
 
 def test_the_front_covers_the_whole_range_of_a_tradeoff():
     space = {"alpha": (1e-4, 1e4, "log-uniform")}
-    found = make({"r2": "max", "n_features": "min"}, Lasso(), space, n_iter=11)
-    counts = found.fit(*load_diabetes(return_X_y=True)).pareto_front_["n_features"]
+    fitted = make({"r2": "max", "n_features": "min"}, Lasso(), space, n_iter=11)
+    counts = fitted.fit(*load_diabetes(return_X_y=True)).pareto_front_["n_features"]
     assert counts.min() == 0
     assert counts.max() >= 7
     # Many trials are near the front.
@@ -135,14 +135,14 @@ def test_measured_costs_are_columns_like_scores():
         "by_name": ("max", "f1_macro"),
         "leaves": ("min", n_leaves),
     }
-    found = make(objectives, n_iter=2, return_train_score=True).fit(X, y)
-    results = found.cv_results_
+    fitted = make(objectives, n_iter=2, return_train_score=True).fit(X, y)
+    results = fitted.cv_results_
     for name in ("fit_time", "score_time"):
         expected = results[f"mean_{name}"]
         np.testing.assert_array_equal(results[f"mean_test_{name}"], expected)
     sizes = (results[f"mean_test_{name}"] for name in ("model_size", "bytes"))
     np.testing.assert_allclose(*sizes, rtol=0.1)
-    assert list(found.scorer_) == ["accuracy", "recall", "by_name"]
+    assert list(fitted.scorer_) == ["accuracy", "recall", "by_name"]
     train = {key[11:] for key in results if key.startswith("mean_train_")}
     assert train == {"accuracy", "recall", "by_name"}
     for name in objectives:
@@ -165,13 +165,13 @@ def test_a_cost_that_cannot_be_measured_is_nan_and_on_no_front():
 
     objectives = {"accuracy": "max", "leaves": ("min", fragile)}
     with pytest.warns(UserWarning) as caught:
-        found = make(objectives, n_iter=12).fit(X, y)
+        fitted = make(objectives, n_iter=12).fit(X, y)
     assert any("too deep to be measured" in str(one.message) for one in caught)
-    depths = np.array([params["max_depth"] for params in found.cv_results_["params"]])
-    nan = np.isnan(found.cv_results_["mean_test_leaves"])
+    depths = np.array([params["max_depth"] for params in fitted.cv_results_["params"]])
+    nan = np.isnan(fitted.cv_results_["mean_test_leaves"])
     np.testing.assert_array_equal(nan, depths > 2)
     assert 0 < nan.sum() < 12
-    assert set(found.pareto_front_["param_max_depth"]) <= {1, 2}
+    assert set(fitted.pareto_front_["param_max_depth"]) <= {1, 2}
     with pytest.raises(RuntimeError, match="too deep"):
         make(objectives, n_iter=12, error_score="raise").fit(X, y)
     never = {"accuracy": "max", "leaves": ("min", lambda tree: float("nan"))}
@@ -190,17 +190,17 @@ def test_failed_fits_are_on_no_front(error_score, bad):
         "own": ("max", lambda model, X, y: model.quality),
         "cost": ("min", lambda model: model.quality),
     }
-    more = {"n_iter": 6, "cv": 2, "error_score": error_score}
-    found = make(objectives, Sometimes(), space, **more)
-    found.fit(np.arange(10)[:, None], [0, 1] * 5)
-    table = found.results_frame()
+    params = {"n_iter": 6, "cv": 2, "error_score": error_score}
+    fitted = make(objectives, Sometimes(), space, **params)
+    fitted.fit(np.arange(10)[:, None], [0, 1] * 5)
+    table = fitted.results_frame()
     failed = table["mean_test_cost"].isna().to_numpy()
     assert failed.sum() == (1 if bad == "params" else 3)
     assert set(table["param_bad"][failed]) == {bad}
-    front = found.pareto_front_
+    front = fitted.pareto_front_
     assert not set(np.flatnonzero(failed)) & set(front["trial"])
     assert front["own"].min() == 0.5 and front["own"].max() == 1.5
-    assert np.all(np.isfinite(found.hypervolume_))
+    assert np.all(np.isfinite(fitted.hypervolume_))
 
 
 def front_of(search):
@@ -218,64 +218,64 @@ def test_refit_names_a_point_of_the_front(search, journal):
         ("leaves", front["leaves"].argmin()),
         ({"accuracy": 3, "leaves": 1}, np.argmax(scaled @ [3, 1])),
     ]:
-        found = make(n_iter=12, refit=choice, journal=journal).fit(X, y)
-        assert found.best_index_ == front["trial"][place], choice
-        assert found.best_params_ == search.pareto_params_[place]
-        assert found.best_estimator_.max_depth == found.best_params_["max_depth"]
-        accuracy = found.cv_results_["mean_test_accuracy"][found.best_index_]
-        assert found.best_score_ == accuracy
-        assert found.score(X, y) == np.mean(found.predict(X) == y)
+        fitted = make(n_iter=12, refit=choice, journal=journal).fit(X, y)
+        assert fitted.best_index_ == front["trial"][place], choice
+        assert fitted.best_params_ == search.pareto_params_[place]
+        assert fitted.best_estimator_.max_depth == fitted.best_params_["max_depth"]
+        accuracy = fitted.cv_results_["mean_test_accuracy"][fitted.best_index_]
+        assert fitted.best_score_ == accuracy
+        assert fitted.score(X, y) == np.mean(fitted.predict(X) == y)
     # A rule may choose any trial.
     rule = OneStandardError("max_depth", metric="accuracy")
-    found = make(n_iter=12, refit=rule, journal=journal).fit(X, y)
-    assert found.best_index_ == rule(search.cv_results_)
-    found = make(n_iter=12, refit=False, journal=journal).fit(X, y)
-    assert len(found.pareto_params_) == len(found.pareto_front_) > 0
+    fitted = make(n_iter=12, refit=rule, journal=journal).fit(X, y)
+    assert fitted.best_index_ == rule(search.cv_results_)
+    fitted = make(n_iter=12, refit=False, journal=journal).fit(X, y)
+    assert len(fitted.pareto_params_) == len(fitted.pareto_front_) > 0
     for name in ("best_index_", "best_params_", "best_estimator_", "best_score_"):
-        assert not hasattr(found, name)
+        assert not hasattr(fitted, name)
 
 
 def test_refit_by_a_scorer_is_what_score_scores_by():
     objectives = {**OBJECTIVES, "f1_macro": "max"}
-    found = make(objectives, refit="f1_macro").fit(X, y)
-    means = found.cv_results_["mean_test_f1_macro"]
-    assert found.best_score_ == means.max()
-    expected = found.scorer_["f1_macro"](found.best_estimator_, X, y)
-    assert found.score(X, y) == expected
+    fitted = make(objectives, refit="f1_macro").fit(X, y)
+    means = fitted.cv_results_["mean_test_f1_macro"]
+    assert fitted.best_score_ == means.max()
+    expected = fitted.scorer_["f1_macro"](fitted.best_estimator_, X, y)
+    assert fitted.score(X, y) == expected
 
 
 def test_select_fits_another_point_without_a_search(search, monkeypatch):
-    found = pickle.loads(pickle.dumps(search))
+    chosen = pickle.loads(pickle.dumps(search))
     monkeypatch.setattr(ParetoSearchCV, "_ladder", None)
-    before = pickle.dumps(found.cv_results_)
+    before = pickle.dumps(chosen.cv_results_)
     front, scaled = front_of(search)
     for choice, place in [
         ("knee", np.argmin(np.hypot(*(1 - scaled).T))),
         ("accuracy", front["accuracy"].argmax()),
         ({"leaves": 1}, front["leaves"].argmin()),
     ]:
-        assert found.select(choice, X, y) is found
-        assert found.best_index_ == front["trial"][place]
-        assert found.best_params_ == found.cv_results_["params"][found.best_index_]
-        fitted = clone(found.estimator).set_params(**found.best_params_).fit(X, y)
-        np.testing.assert_array_equal(found.predict(X), fitted.predict(X))
+        assert chosen.select(choice, X, y) is chosen
+        assert chosen.best_index_ == front["trial"][place]
+        assert chosen.best_params_ == chosen.cv_results_["params"][chosen.best_index_]
+        fitted = clone(chosen.estimator).set_params(**chosen.best_params_).fit(X, y)
+        np.testing.assert_array_equal(chosen.predict(X), fitted.predict(X))
     for trial in front["trial"]:
         # As in a row of floats.
-        assert found.select(np.float64(trial), X, y).best_index_ == trial
-    assert found.refit == "knee"
-    assert pickle.dumps(found.cv_results_) == before
+        assert chosen.select(np.float64(trial), X, y).best_index_ == trial
+    assert chosen.refit == "knee"
+    assert pickle.dumps(chosen.cv_results_) == before
     weight = np.where(y == 0, 1.0, 1e-9)
-    found.select("accuracy", X, y, sample_weight=weight)
-    fitted = clone(found.best_estimator_).fit(X, y, sample_weight=weight)
-    np.testing.assert_array_equal(found.best_estimator_.tree_.value, fitted.tree_.value)
+    chosen.select("accuracy", X, y, sample_weight=weight)
+    model = clone(chosen.best_estimator_).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(chosen.best_estimator_.tree_.value, model.tree_.value)
 
 
 def test_another_point_has_no_names_of_the_first():
     names = ["a", "b", "c", "d"]
-    found = make().fit(pd.DataFrame(X, columns=names), y)
-    assert found.feature_names_in_.tolist() == names
-    found.select("leaves", X, y)
-    assert not hasattr(found, "feature_names_in_")
+    chosen = make().fit(pd.DataFrame(X, columns=names), y)
+    assert chosen.feature_names_in_.tolist() == names
+    chosen.select("leaves", X, y)
+    assert not hasattr(chosen, "feature_names_in_")
 
 
 def test_select_refuses_what_is_not_on_the_front():
@@ -360,8 +360,8 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
             fake_clock.now += 0.05 if self.max_depth > 1 else 0.0
             return super().fit(X, y)
 
-    more = {"space": {"max_depth": [1, 2, 3]}, "trial_limits": {"time": 0.04}}
-    search = make(estimator=Slow(random_state=0), n_iter=3, **more)
+    params = {"space": {"max_depth": [1, 2, 3]}, "trial_limits": {"time": 0.04}}
+    search = make(estimator=Slow(random_state=0), n_iter=3, **params)
     states = {t.params["max_depth"]: t.state for t in search.fit(X, y).trials_}
     assert states == {1: "complete", 2: "timed_out", 3: "timed_out"}
     assert search.pareto_params_ == [{"max_depth": 1}]

@@ -45,8 +45,8 @@ fitted = functools.cache(every_search.fitted)
 def assert_same_search(search, expected):
     """Check that two fitted searches have the same trials and next proposals."""
     for name in ("params", "score", "state", "fidelity", "expected_improvement"):
-        found = [getattr(trial, name) for trial in search.trials_]
-        assert found == [getattr(trial, name) for trial in expected.trials_]
+        values = [getattr(trial, name) for trial in search.trials_]
+        assert values == [getattr(trial, name) for trial in expected.trials_]
     assert_same_tables(search.cv_results_, expected.cv_results_)
     for name in ("best_index_", "best_params_", "small_optima_"):
         assert getattr(search, name, None) == getattr(expected, name, None)
@@ -90,11 +90,11 @@ ARGUMENTS = {
 
 def _search_to_check(kind, learner):
     names = ("estimator", "search_spaces")
-    more = dict(zip(names, LEARNERS[learner], strict=True)) | ARGUMENTS.get(kind, {})
+    params = dict(zip(names, LEARNERS[learner], strict=True)) | ARGUMENTS.get(kind, {})
     if learner == "regressor":
-        more["score_range"] = (-1e9, 1.0)
+        params["score_range"] = (-1e9, 1.0)
     n_iter = 2 if kind is MultiStageSearchCV else 1
-    return kind(**{"n_iter": n_iter, "cv": 2, "error_score": "raise", **more})
+    return kind(**{"n_iter": n_iter, "cv": 2, "error_score": "raise", **params})
 
 
 def _failed_checks(search):
@@ -213,12 +213,12 @@ def test_a_search_survives_skops(kind):
     assert ours.optimizer_.ask() == search.optimizer_.ask()
     # The other types are the same for GridSearchCV, or of the user.
     foreign = [name for name in types if not name.startswith("skbayes.")]
-    known = f"{n_leaves.__module__}.n_leaves"
-    assert all(name.startswith("sklearn.") or name == known for name in foreign)
-    own = set(types).difference(foreign)
-    assert len(own) <= 16 and not any("._" in name for name in own)
+    of_tests = f"{n_leaves.__module__}.n_leaves"
+    assert all(name.startswith("sklearn.") or name == of_tests for name in foreign)
+    of_package = set(types).difference(foreign)
+    assert len(of_package) <= 16 and not any("._" in name for name in of_package)
     if kind is every_search.BayesSearchCV:
         public = "BayesSearchCV ExpectedImprovement Fidelity FoldResult History Integer"
         public += " Optimizer OptimumPrior Ordinal Portfolio Space Trial"
-        assert {name.rpartition(".")[2] for name in own} == set(public.split())
+        assert {name.rpartition(".")[2] for name in of_package} == set(public.split())
     assert len(clone(ours).set_params(n_iter=3).fit(X, y).trials_) <= 3

@@ -42,17 +42,17 @@ X, y = load_iris(return_X_y=True)
 every_kind = pytest.mark.parametrize("kind", SEARCHES)
 
 
-def _fitted(kind, spaces="auto", **more):
-    search = make(kind, **{"search_spaces": spaces, "n_iter": 6, **more})
+def _fitted(kind, spaces="auto", **params):
+    search = make(kind, **{"search_spaces": spaces, "n_iter": 6, **params})
     return search.fit(*data(kind))
 
 
-def _of_svc(spaces="auto", **more):
-    return _small(SVC(), spaces, **more).fit(X, y)
+def _of_svc(spaces="auto", **params):
+    return _small(SVC(), spaces, **params).fit(X, y)
 
 
-def _small(estimator, spaces="auto", **more):
-    return small_search(estimator, spaces, **{"n_iter": 4, **more})
+def _small(estimator, spaces="auto", **params):
+    return small_search(estimator, spaces, **{"n_iter": 4, **params})
 
 
 def _trials(search):
@@ -70,20 +70,20 @@ def test_auto_is_the_space_of_the_estimator_which_is_tried_first(kind, tmp_path)
     assert isinstance(search.search_spaces_, EditableSpace)
     assert search.untuned_ == []
     names = {name for trial in search.trials_ for name in trial.params}
-    known = Space.from_notation(search.search_spaces_).parameter_names
-    assert names - {"train_size"} <= set(known)
+    parameters = Space.from_notation(search.search_spaces_).parameter_names
+    assert names - {"train_size"} <= set(parameters)
     assert clone(search).search_spaces == "auto"
     # The estimator as it is given.
-    own = {**search.initial_points_[0]}
-    own.pop("train_size", None)
-    changed = clone(search.best_estimator_).set_params(**own)
+    own_values = {**search.initial_points_[0]}
+    own_values.pop("train_size", None)
+    changed = clone(search.best_estimator_).set_params(**own_values)
     if kind is not TextRepresentationSearchCV:
-        given = search.estimator.get_params()
+        params = search.estimator.get_params()
         for name, value in changed.get_params().items():
-            assert value == given[name] or value is given[name], name
+            assert value == params[name] or value is params[name], name
     # The small samples of HyperTuneSearchCV precede it.
     tried = [trial.params for trial in search.trials_]
-    assert own in tried if kind is HyperTuneSearchCV else own == tried[0]
+    assert own_values in tried if kind is HyperTuneSearchCV else own_values == tried[0]
 
 
 def test_notations_of_auto():
@@ -140,8 +140,8 @@ def test_the_share_of_rows_in_a_fold(search, share):
 
 
 def test_neighbors_are_no_more_than_rows():
-    more = {"stages": (0.2, 1.0), "n_iter": 2, "cv": 2, "error_score": "raise"}
-    search = MultiStageSearchCV(KNeighborsClassifier(), **more).fit(X, y)
+    params = {"stages": (0.2, 1.0), "n_iter": 2, "cv": 2, "error_score": "raise"}
+    search = MultiStageSearchCV(KNeighborsClassifier(), **params).fit(X, y)
     assert search.search_spaces_["n_neighbors"][1] == 7
 
 
@@ -157,7 +157,7 @@ def _above(params):
 
 
 @pytest.mark.parametrize(
-    ("space", "more", "points"),
+    ("space", "params", "points"),
     [
         ({"C": (0.5, 3.0)}, {}, [{"C": 1.0}]),
         # The nearest value of the space, if it is not forbidden.
@@ -168,8 +168,8 @@ def _above(params):
         ({"C": (0.5, 3.0)}, {"initial_points": [{"C": 2.5}]}, [{"C": 2.5}]),
     ],
 )
-def test_the_own_values_are_the_first_point(space, more, points):
-    search = _of_svc(space, **more)
+def test_the_own_values_are_the_first_point(space, params, points):
+    search = _of_svc(space, **params)
     assert search.initial_points_ == points
     assert (search.trials_[0].params in points) == bool(points)
     assert (search.trials_[0].params == {"C": 1.0}) == (points == [{"C": 1.0}])
@@ -178,8 +178,8 @@ def test_the_own_values_are_the_first_point(space, more, points):
 def test_own_values_below_an_option_and_in_alternatives():
     kernel = Choice({"linear": {}, "rbf": {"gamma": ["scale", "auto"]}})
     search = _of_svc({"kernel": kernel, "C": (0.1, 9.0)}, n_iter=1)
-    own = {"C": 1.0, "gamma": "scale", "kernel": "rbf"}
-    assert search.initial_points_ == [own]
+    own_values = {"C": 1.0, "gamma": "scale", "kernel": "rbf"}
+    assert search.initial_points_ == [own_values]
     spaces = [{"kernel": ["linear"], "C": (0.1, 9.0)}, {"kernel": ["rbf"], "C": [1.0]}]
     search = _of_svc(spaces, n_iter=1)
     assert search.initial_points_ == [{"C": 1.0, "kernel": "rbf"}]
@@ -199,10 +199,10 @@ AMONG_MODELS = {
 }
 
 
-def _among_models(notation="choice", **more):
+def _among_models(notation="choice", **params):
     pipeline = Pipeline([("scale", StandardScaler()), ("model", MODELS[2][0])])
-    more = {"pre_dispatch": 1, **more}
-    return _small(pipeline, AMONG_MODELS[notation], **more).fit(X[::2], y[::2])
+    params = {"pre_dispatch": 1, **params}
+    return _small(pipeline, AMONG_MODELS[notation], **params).fit(X[::2], y[::2])
 
 
 def _models(search):
@@ -224,10 +224,10 @@ def test_each_model_is_tried_once_after_the_own_values(notation, n_initial_point
 
 def test_random_search_does_not_try_each_model_first():
     assert len(set(_models(_among_models(n_iter=2)))) == 2
-    given = {"surrogate": "random", "n_iter": 6}
-    search = _among_models(**given)
+    params = {"surrogate": "random", "n_iter": 6}
+    search = _among_models(**params)
     points = search.initial_points_
-    assert _trials(search) == _trials(_among_models(**given, initial_points=points))
+    assert _trials(search) == _trials(_among_models(**params, initial_points=points))
 
 
 def test_each_model_is_tried_in_parallel_and_after_a_resume(tmp_path):
@@ -272,9 +272,9 @@ def test_steps_before_a_score_that_depends_on_their_columns_need_scoring():
     assert set(search.search_spaces_) == {"standardscaler", "kmeans__n_clusters"}
     assert search.untuned_ == ["kmeans (KMeans)"]
     projection = make_pipeline(StandardScaler(), PCA())
-    with pytest.warns(UserWarning, match="before PCA .'standardscaler'. are") as found:
+    with pytest.warns(UserWarning, match="before PCA .'standardscaler'. are") as caught:
         search = _small(projection).fit(X)
-    assert found[0].filename == __file__
+    assert caught[0].filename == __file__
     assert set(search.search_spaces_) == {"pca__n_components", "pca__whiten"}
 
 
@@ -286,10 +286,10 @@ def test_the_estimator_and_then_the_portfolio(tmp_path):
     for n_iter in (3, 6):
         again = _small(STEPS, RANGES, n_iter=n_iter, journal=tmp_path / "a.journal")
         again.fit(X, y)
-    found = _small(STEPS, RANGES, n_iter=6).fit(X, y)
-    portfolio = found.optimizer_.prior.portfolio
-    points = found.optimizer_.space.decode(portfolio.rows)
-    tried = found.cv_results_["params"]
+    search = _small(STEPS, RANGES, n_iter=6).fit(X, y)
+    portfolio = search.optimizer_.prior.portfolio
+    points = search.optimizer_.space.decode(portfolio.rows)
+    tried = search.cv_results_["params"]
     assert tried[0] == {"svc__C": 1.0, "svc__kernel": "rbf"}
     assert all(params in points for params in tried[1 : portfolio.n_first])
     assert again.cv_results_["params"] == tried

@@ -28,14 +28,14 @@ def test_the_number_of_parameters(kind):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_a_name_elsewhere_is_refused_and_the_code_named(kind):
-    known = parameters(kind)
+    accepted = parameters(kind)
     for parameter, names, hint in ELSEWHERE:
         spelling = re.search(r"Write (.*)\.$", hint)
-        if parameter not in known or spelling is None:
+        if parameter not in accepted or spelling is None:
             continue
-        assert "search" in spelling[1].lower() or spelling[1].split("=")[0] in known
+        assert "search" in spelling[1].lower() or spelling[1].split("=")[0] in accepted
         for name in names.split():
-            assert name not in known
+            assert name not in accepted
             with pytest.raises(ValueError, match="has no parameter") as caught:
                 kind(SVC()).set_params(**{name: 3})
             assert str(caught.value).endswith(spelling[0])
@@ -53,8 +53,8 @@ def test_a_surrogate_with_an_acquisition_function(fits_here):
     search.fit(X, y)
     assert search.optimizer_.surrogate == "gp-rbf"
     assert isinstance(search.optimizer_.acquisition, ProbabilityOfImprovement)
-    more = {"surrogate": ("gp", "ei-per-second"), "timeout": 1e5, "n_iter": 6}
-    assert len(search.set_params(**more).fit(X, y).trials_) == 6
+    params = {"surrogate": ("gp", "ei-per-second"), "timeout": 1e5, "n_iter": 6}
+    assert len(search.set_params(**params).fit(X, y).trials_) == 6
 
 
 def test_a_search_without_a_number_of_trials(fits_here):

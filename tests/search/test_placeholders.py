@@ -93,19 +93,19 @@ def options(metric, other):
     ],
 )
 def test_trials_and_model_are_those_of_an_estimator_with_the_parameters(case, option):
-    name, values, estimator, placeholder, more, rows, y = CASES[case]
+    name, values, estimator, placeholder, values_of_model, rows, y = CASES[case]
     names = "r2", "neg_max_error"
     if y is CLASSES:
         names = "accuracy", "balanced_accuracy"
-    kind, given = options(*names)[option]
-    given = {"cv": KFold(3), "n_iter": 4, "random_state": 0, **given}
-    if given.get("refit") and rows is not X:
-        given["refit"] = True  # there are no ensembles of kernel matrices
+    kind, params = options(*names)[option]
+    params = {"cv": KFold(3), "n_iter": 4, "random_state": 0, **params}
+    if params.get("refit") and rows is not X:
+        params["refit"] = True  # there are no ensembles of kernel matrices
     if kind is not ParetoSearchCV:
-        given["scoring"] = names[0]
+        params["scoring"] = names[0]
     searches = [
-        kind(estimator, {name: values}, **given).fit(rows, y),
-        kind(placeholder, {name: values, **more}, **given).fit(rows, y),
+        kind(estimator, {name: values}, **params).fit(rows, y),
+        kind(placeholder, {name: values, **values_of_model}, **params).fit(rows, y),
     ]
     scores = [
         {
@@ -128,9 +128,9 @@ def test_trials_and_model_are_those_of_an_estimator_with_the_parameters(case, op
 
 def test_methods_that_only_the_space_provides():
     space = {"loss": ["log_loss"], "alpha": [1e-4, 1e-3]}
-    given = {"n_iter": 2, "cv": 3, "scoring": "neg_log_loss", "refit": "ensemble"}
+    params = {"n_iter": 2, "cv": 3, "scoring": "neg_log_loss", "refit": "ensemble"}
     search = BayesSearchCV(
-        SGDClassifier(random_state=0), space, return_folds="predict_proba", **given
+        SGDClassifier(random_state=0), space, return_folds="predict_proba", **params
     )
     assert search.fit(X, CLASSES).oof_predictions_.shape == (150, 3)
     assert search.predict_proba(X).shape == (150, 3)
@@ -148,10 +148,10 @@ def test_an_ensemble_of_classifiers_and_regressors_is_refused():
 
 def test_rounds_of_a_step_that_the_space_sets_are_scored_by_its_kind():
     model = HistGradientBoostingClassifier(max_iter=8, random_state=0)
-    given = {"n_iter": 2, "cv": KFold(3), "early_stopping": 8, "random_state": 0}
+    params = {"n_iter": 2, "cv": KFold(3), "early_stopping": 8, "random_state": 0}
     space = {"model__max_leaf_nodes": [4, 8]}
-    ours = BayesSearchCV(steps(Ridge()), {**space, "model": [model]}, **given)
-    expected = BayesSearchCV(steps(model), space, **given).fit(X, CLASSES)
+    ours = BayesSearchCV(steps(Ridge()), {**space, "model": [model]}, **params)
+    expected = BayesSearchCV(steps(model), space, **params).fit(X, CLASSES)
     curves = ours.fit(X, CLASSES).learning_curves_
     assert curves["test_score"].equals(expected.learning_curves_["test_score"])
 

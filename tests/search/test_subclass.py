@@ -164,16 +164,16 @@ def test_each_search_can_be_subclassed(kind):
     class Child(kind):
         def __init__(self, estimator=None, depth=3):
             self.depth = depth
-            given = make(kind).get_params(deep=False)
-            super().__init__(**given)
-            self.estimator = estimator or given["estimator"]
+            params = make(kind).get_params(deep=False)
+            super().__init__(**params)
+            self.estimator = estimator or params["estimator"]
 
     search = Child()
     assert set(search.get_params(deep=False)) == {"estimator", "depth"}
-    few = search.set_params(depth=4)
-    few.n_iter = 4
-    assert clone(few).depth == 4
-    assert few.fit(*data(kind)).cv_results_["params"]
+    changed = search.set_params(depth=4)
+    changed.n_iter = 4
+    assert clone(changed).depth == 4
+    assert changed.fit(*data(kind)).cv_results_["params"]
 
 
 def test_parameters_that_a_search_does_not_have_are_refused():

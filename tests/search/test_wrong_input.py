@@ -59,7 +59,7 @@ STEPS, SCALED = make_pipeline(SCALER, SVC()), make_pipeline(SVC())
 EITHER = {"svc": [SVC(), LOGISTIC]}
 
 
-def own(truth, predicted):
+def metric(truth, predicted):
     """Return a metric of labels under any names."""
     return 1.0
 
@@ -116,14 +116,14 @@ MANY = np.zeros((5000, 1))
 YES = np.where(y > 0, "yes", "no")
 
 
-def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
+def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **params):
     estimator = SVC() if estimator is None else estimator
-    return kind(estimator, space, **{"n_iter": 3, "cv": 2, "random_state": 0, **more})
+    return kind(estimator, space, **{"n_iter": 3, "cv": 2, "random_state": 0, **params})
 
 
-def fits(estimator, X=X, y=y, space=None, **more):
+def fits(estimator, X=X, y=y, space=None, **params):
     """Return a search and its data; it has no parameters by default."""
-    return search_of(estimator, {} if space is None else space, **more), (X, y)
+    return search_of(estimator, {} if space is None else space, **params), (X, y)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def fits(estimator, X=X, y=y, space=None, **more):
         (search_of(STEPS, {"svc": [SVC(), LISTED]}), AS_TUPLE),
         (search_of(refit=SVC), r"refit must be an object.* SVC\(\)"),
         # Metrics of labels.
-        (search_of(scoring=own), r"scoring: own .* make_scorer\(own\)"),
+        (search_of(scoring=metric), r"scoring: metric .* make_scorer\(metric\)"),
         (search_of(scoring=labels), r"scoring: labels .* make_scorer\(labels\)"),
-        (search_of(scoring={"a": own}, refit="a"), r"make_scorer\(own\)"),
+        (search_of(scoring={"a": metric}, refit="a"), r"make_scorer\(metric\)"),
         (search_of(scoring=two), r"scoring: two must accept an estimator, X and y"),
         # Metrics of a method that the estimator lacks.
         (search_of(OneVsOneClassifier(SVC()), "auto", scoring="roc_auc_ovr"),
@@ -263,11 +263,11 @@ def test_wrong_arguments(search, message, no_trials):
 
 
 @pytest.mark.parametrize(
-    "search, given, params, message",
+    "search, data, params, message",
     [
         *(
-            (search_of(), given, {}, message)
-            for given, message in [
+            (search_of(), data, {}, message)
+            for data, message in [
                 ((None, y), "X is None; call fit"),
                 (([], []), "X has no rows"),
                 ((pd.DataFrame(X)[:0], y[:0]), "X has no rows"),
@@ -305,16 +305,16 @@ def test_wrong_arguments(search, message, no_trials):
         ),
     ],
 )
-def test_wrong_data(search, given, params, message, no_trials):
+def test_wrong_data(search, data, params, message, no_trials):
     with pytest.raises((TypeError, ValueError), match=message):
-        search.fit(*given, **params)
+        search.fit(*data, **params)
 
 
 GAMMAS, WIDE = Categorical(["scale", 0.1]), Real(1e-9, 1e9, "log-uniform")
 
 
 @pytest.mark.parametrize(
-    "search, given",
+    "search, data",
     [
         # Metrics that suit the estimator, or a candidate.
         *(
@@ -378,9 +378,9 @@ GAMMAS, WIDE = Categorical(["scale", 0.1]), Real(1e-9, 1e9, "log-uniform")
     ],
 )
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_right_arguments_and_data(search, given, no_trials, recwarn):
+def test_right_arguments_and_data(search, data, no_trials, recwarn):
     with pytest.raises(NameError, match="Scheduler"):
-        search.fit(*given)
+        search.fit(*data)
     messages = [str(w.message) for w in recwarn if w.category is UserWarning]
     assert not [text for text in messages if "search_spaces is empty" not in text]
 
@@ -451,21 +451,21 @@ def test_doubtful_arguments_get_a_warning(search, message, no_trials):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_every_search_warns_of_a_long_uniform_range(kind, no_trials):
-    more = {"search_spaces": {"ccp_alpha": (1e-5, 0.1)}}
+    params = {"search_spaces": {"ccp_alpha": (1e-5, 0.1)}}
     if kind is TextRepresentationSearchCV:
-        more = {"search_spaces": {"classifier__C": (0.01, 1e3)}}
+        params = {"search_spaces": {"classifier__C": (0.01, 1e3)}}
     if kind is HyperTuneSearchCV:
-        more["complexity"] = {"ccp_alpha": -1}
-    (name,) = more["search_spaces"]
+        params["complexity"] = {"ccp_alpha": -1}
+    (name,) = params["search_spaces"]
     with pytest.warns(UserWarning, match=f"'{name}': .* 'uniform'\\) to keep it"):
         with pytest.raises(NameError):
-            make(kind, n_iter=3, **more).fit(*data(kind))
+            make(kind, n_iter=3, **params).fit(*data(kind))
 
 
 def test_sizes_of_stages_that_look_like_percentages():
-    def fitted(**more):
-        more = {"kind": MultiStageSearchCV, "cv": 5, "n_iter": [1, 1], **more}
-        search_of(DummyClassifier(), {"strategy": ["prior"]}, **more).fit(X, y)
+    def fitted(**params):
+        params = {"kind": MultiStageSearchCV, "cv": 5, "n_iter": [1, 1], **params}
+        search_of(DummyClassifier(), {"strategy": ["prior"]}, **params).fit(X, y)
 
     with pytest.warns(UserWarning, match=r"no trial .* 100 of the 120 .* \(0.3, 1.0\)"):
         fitted(stages=(30, 100))
@@ -527,17 +527,17 @@ def test_checks_that_the_user_turns_off_are_omitted(no_trials):
 
 
 def test_log_is_short_for_log_uniform():
-    given = Space.from_notation({"C": (0.1, 10.0, "log")})
-    assert given.columns[0].dimension.key == Real(0.1, 10.0, "log-uniform").key
+    space = Space.from_notation({"C": (0.1, 10.0, "log")})
+    assert space.columns[0].dimension.key == Real(0.1, 10.0, "log-uniform").key
 
 
 @pytest.mark.parametrize("error_score, n_iter", [("raise", 1), (np.nan, 2), (0.0, 5)])
 def test_the_column_of_a_string_is_named(error_score, n_iter):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(color="red")
     search = search_of(error_score=error_score, n_iter=n_iter)
-    for given, name in ((frame, "'color'"), (frame.to_numpy(object), "4")):
+    for table, name in ((frame, "'color'"), (frame.to_numpy(object), "4")):
         with pytest.raises(ValueError, match="could not convert string") as caught:
-            search.fit(given, y)
+            search.fit(table, y)
         notes = "".join(caught.value.__notes__)
         assert f"strings in column {name}. Encode" in notes
 
@@ -557,11 +557,11 @@ def test_a_callable_that_returns_one_number_has_no_metric_to_name():
 )
 def test_the_only_metric_can_be_named_as_for_grid_search(scoring, refit):
     space, tree = {"max_depth": [1, 2]}, DecisionTreeClassifier(random_state=0)
-    found = [
+    params = [
         kind(tree, space, scoring=scoring, refit=refit, cv=2).fit(X, y).best_params_
         for kind in (BayesSearchCV, GridSearchCV)
     ]
-    assert found[0] == found[1]
+    assert params[0] == params[1]
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, "f1"), ("f1_macro", "accuracy")])
@@ -575,8 +575,8 @@ def test_another_metric_as_refit_has_no_effect_as_in_grid_search(scoring, refit)
 
 def test_the_score_of_a_callable_refit_is_that_of_the_guiding_metric():
     tree = DecisionTreeClassifier(max_depth=1, random_state=0)
-    more = {"scoring": ["f1_macro", "accuracy"], "refit": lambda results: 0}
-    search = search_of(tree, {"max_depth": [1, 2]}, **more).fit(X, y)
+    params = {"scoring": ["f1_macro", "accuracy"], "refit": lambda results: 0}
+    search = search_of(tree, {"max_depth": [1, 2]}, **params).fit(X, y)
     expected = search.scorer_["f1_macro"](search.best_estimator_, X, y)
     assert search.score(X, y) == expected != search.best_estimator_.score(X, y)
 

@@ -54,13 +54,13 @@ def test_cut_out_is_what_counting_gives(counted, analyzer, rows):
         norm="l2",
     )
     texts = [TEXTS[i] for i in np.arange(40)[rows]]
-    found = vectorizer.fit_transform(counted[rows])
+    matrix = vectorizer.fit_transform(counted[rows])
     others = vectorizer.transform(counted[30:])
     names = vectorizer.get_feature_names_out()
     vectorizer.fit(texts)
     assert names.tolist() == vectorizer.get_feature_names_out().tolist()
     for one, expected in (
-        (found, vectorizer.transform(texts)),
+        (matrix, vectorizer.transform(texts)),
         (others, vectorizer.transform(TEXTS[30:])),
     ):
         assert one.shape == expected.shape
@@ -107,12 +107,12 @@ def test_counts_are_made_once_and_do_not_travel(where, store, tmp_path, monkeypa
 
 def test_memory_has_a_limit_too():
     with counted_texts(TEXTS, None, limit=5000) as counted:
-        found = NGramVectorizer(analyzer="char", ngram_range=(1, 3)).fit(counted)
+        fitted = NGramVectorizer(analyzer="char", ngram_range=(1, 3)).fit(counted)
         in_memory = counted.counts._in_memory.values()
         n_bytes = sum(array.nbytes for one in in_memory for array in one.values())
         assert 0 < n_bytes <= 5000
     names = NGramVectorizer(analyzer="char", ngram_range=(1, 3)).fit(TEXTS)
-    assert found.vocabulary_ == names.vocabulary_
+    assert fitted.vocabulary_ == names.vocabulary_
 
 
 def test_values_are_repeated_by_integers_of_numpys_size(monkeypatch):

@@ -164,13 +164,13 @@ def test_minimizes_the_objective(loss, penalty, penalize, two_classes, library):
     model.fit(X, y)
     signs = np.where(y == "yes", 1, -1)
     args = (X, signs, loss, penalty, 0.05, penalize)
-    found = np.append(model.coef_, model.intercept_)
+    weights = np.append(model.coef_, model.intercept_)
     # A general minimizer finds no lower value, from the solution or from other starts.
-    for start in (found, np.zeros(len(found))):
+    for start in (weights, np.zeros(len(weights))):
         best = optimize.minimize(
             _objective, start, args, method="Powell", options={"ftol": 1e-12}
         )
-        assert _objective(found, *args) <= best.fun + 1e-6
+        assert _objective(weights, *args) <= best.fun + 1e-6
 
 
 @both
@@ -196,7 +196,7 @@ def test_classes_keep_their_order_whatever_comes_first(data, request):
 
 
 @pytest.mark.parametrize(
-    "settings, few, many",
+    "settings, tall, wide",
     [
         ({}, "L2R_L2LOSS_SVC", "L2R_L2LOSS_SVC_DUAL"),
         ({"loss": "hinge"}, "L2R_L1LOSS_SVC_DUAL", "L2R_L1LOSS_SVC_DUAL"),
@@ -206,13 +206,13 @@ def test_classes_keep_their_order_whatever_comes_first(data, request):
         ({"loss": "logistic", "penalize_intercept": False}, "L2R_LR", "L2R_LR"),
     ],
 )
-def test_dual_auto_chooses_the_faster_problem(settings, few, many, two_classes):
+def test_dual_auto_chooses_the_faster_problem(settings, tall, wide, two_classes):
     X, y = two_classes
     settings = {**settings, "C": 0.01, "random_state": 0}
-    assert LiblinearClassifier(**settings).fit(X, y).solver_ == few
-    wide = np.tile(X[:6], 2)
+    assert LiblinearClassifier(**settings).fit(X, y).solver_ == tall
+    X = np.tile(X[:6], 2)
     y = np.array(["a", "b"] * 3)
-    assert LiblinearClassifier(**settings).fit(wide, y).solver_ == many
+    assert LiblinearClassifier(**settings).fit(X, y).solver_ == wide
 
 
 GOOD = ([[0.0], [1.0]], [0, 1])
@@ -271,16 +271,16 @@ def test_probabilities_are_the_shares_of_the_classes(loss, share):
     model = LiblinearClassifier(
         loss=loss, dual=False, C=1e3, tol=1e-10, fit_intercept=False
     ).fit(X, y)
-    found = model.predict_proba(X[:1])
-    np.testing.assert_allclose(found, [[1 - share, share]], atol=1e-4)
+    probabilities = model.predict_proba(X[:1])
+    np.testing.assert_allclose(probabilities, [[1 - share, share]], atol=1e-4)
 
 
 def test_probabilities_of_the_squared_hinge_lie_between_0_and_1(three_classes):
     X, y = three_classes
     model = LiblinearClassifier(C=10.0, random_state=0).fit(X, y)
-    found = model.predict_proba(X)
-    assert found.min() > 0 and found.max() < 1
-    np.testing.assert_allclose(found.sum(axis=1), 1)
+    probabilities = model.predict_proba(X)
+    assert probabilities.min() > 0 and probabilities.max() < 1
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     # Clipped values are in the order of the decisions, too.
     model.coef_, model.intercept_ = np.zeros((3, 4)), np.array([-1.5, -1.2, -1.3])
     assert model.predict_proba(X[:1]).argmax() == 1
@@ -432,9 +432,9 @@ def test_iterations_and_their_limit(library, two_classes):
     for number in PROBLEMS:
         model = _made(number, random_state=0).fit(X, y)
         assert 1 <= model.n_iter_ < 1000
-    few = _made(0, tol=0.1).fit(X, y)
+    loose = _made(0, tol=0.1).fit(X, y)
     many = _made(0, tol=1e-9).fit(X, y)
-    assert many.n_iter_ > few.n_iter_
+    assert many.n_iter_ > loose.n_iter_
     with pytest.warns(ConvergenceWarning, match="of iterations"):
         model = LiblinearClassifier(loss="hinge", C=1e4, tol=1e-9, random_state=0)
         model.fit(X * 100, y)
@@ -520,9 +520,9 @@ def test_classes_side_by_side_give_the_same(
         model = _made(solver, C=0.1, feature_scaling=scaling, random_state=0)
         alone = clone(model).fit(*data)
         with joblib.parallel_config(backend, n_jobs=2):
-            found = clone(model).fit(*data)
-        np.testing.assert_array_equal(found.coef_, alone.coef_)
-        assert found.n_iter_ == alone.n_iter_
+            fitted = clone(model).fit(*data)
+        np.testing.assert_array_equal(fitted.coef_, alone.coef_)
+        assert fitted.n_iter_ == alone.n_iter_
     together = clone(model).set_params(n_jobs=2).fit(*three_classes)
     np.testing.assert_array_equal(together.coef_, alone.coef_)
 

@@ -69,12 +69,12 @@ def _assert_same(ours, theirs, texts, new):
         with pytest.raises(ValueError, match=re.escape(str(error)[:20])):
             ours.fit_transform(texts)
         return
-    found = ours.fit_transform(texts)
+    actual = ours.fit_transform(texts)
     names = ours.get_feature_names_out()
     order = np.argsort(names.astype(str))
     assert names[order].tolist() == theirs.get_feature_names_out().tolist()
     np.testing.assert_allclose(
-        found.toarray()[:, order], expected.toarray(), rtol=1e-12, atol=1e-15
+        actual.toarray()[:, order], expected.toarray(), rtol=1e-12, atol=1e-15
     )
     np.testing.assert_allclose(
         ours.transform(new).toarray()[:, order],
@@ -137,8 +137,8 @@ def test_many_blocks_count_as_one(monkeypatch):
     vectorizer = NGramVectorizer(ngram_range=(1, 3), max_gap=1)
     expected = vectorizer.fit_transform(texts)
     monkeypatch.setattr(skbayes.text.counts, "BLOCK", 100)
-    found = clone(vectorizer).fit_transform(texts)
-    assert (found != expected).nnz == 0
+    counts = clone(vectorizer).fit_transform(texts)
+    assert (counts != expected).nnz == 0
 
 
 def test_long_ngrams_whose_numbers_need_many_bits():
@@ -181,8 +181,8 @@ def test_gaps_against_the_definition(texts, new, n, max_gap):
     names = vectorizer.get_feature_names_out()
     assert set(names) == set().union(*expected[: len(texts)])
     for row, counts in zip(matrix.toarray(), expected, strict=True):
-        known = {name: counts[name] for name in names if name in counts}
-        assert {names[i]: row[i] for i in np.flatnonzero(row)} == known
+        in_texts = {name: counts[name] for name in names if name in counts}
+        assert {names[i]: row[i] for i in np.flatnonzero(row)} == in_texts
 
 
 def test_stems_are_counted_together():
@@ -253,11 +253,11 @@ def test_punctuation_marks_are_words(text, words):
 
 @given(text=st.text(st.characters(max_codepoint=0x2FF)))
 def test_unicode_words_are_scikit_learns_in_plain_scripts(text):
-    found = [
+    vocabularies = [
         NGramVectorizer(token_pattern=pattern).fit(["xx " + text]).vocabulary_
         for pattern in ("unicode", WORDS)
     ]
-    assert found[0] == found[1]
+    assert vocabularies[0] == vocabularies[1]
 
 
 def _column(texts):

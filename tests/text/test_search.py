@@ -60,13 +60,13 @@ TEXTS, LABELS = _reviews(90)
 NEW = _reviews(50, 1)
 
 
-def _search(*args, **more):
-    arguments = {"n_iter": 2, "cv": 2, "random_state": 0, **more}
+def _search(*args, **params):
+    arguments = {"n_iter": 2, "cv": 2, "random_state": 0, **params}
     return TextRepresentationSearchCV(*args, **arguments)
 
 
-def _fitted(*args, **more):
-    return _search(*args, **more).fit(TEXTS, LABELS)
+def _fitted(*args, **params):
+    return _search(*args, **params).fit(TEXTS, LABELS)
 
 
 def _values(search, name, step="vectorizer"):
@@ -80,26 +80,26 @@ def _assert_same_scores(*searches):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [
         {"space": "paper", "surrogate": "tpe", "scoring": "neg_log_loss"},
         {"space": "extended", "surrogate": "random", "scoring": "neg_log_loss"},
         {"stages": (0.4, 1.0)},
     ],
 )
-def test_trials_score_as_the_plain_pipeline(more):
+def test_trials_score_as_the_plain_pipeline(options):
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(TEXTS, LABELS))
-    search = _search(n_iter=6, cv=splits, pruning=False, refit=False, **more)
+    search = _search(n_iter=6, cv=splits, pruning=False, refit=False, **options)
     with parallel_config("loky", n_jobs=2):
         search.fit(TEXTS, LABELS)
-    if "stages" in more:
+    if "stages" in options:
         assert search.all_cv_results_["stage"].tolist() == [0] * 4 + [1] * 2
     for i, params in enumerate(search.cv_results_["params"]):
         plain = clone(search._tuned()).set_params(**params)
-        given = {"cv": splits, "scoring": search.scoring}
-        scores = cross_validate(plain, TEXTS, LABELS, **given)["test_score"]
-        found = [search.cv_results_[f"split{k}_test_score"][i] for k in range(3)]
-        np.testing.assert_allclose(found, scores, 0, 1e-9, err_msg=str(params))
+        kwargs = {"cv": splits, "scoring": search.scoring}
+        scores = cross_validate(plain, TEXTS, LABELS, **kwargs)["test_score"]
+        actual = [search.cv_results_[f"split{k}_test_score"][i] for k in range(3)]
+        np.testing.assert_allclose(actual, scores, 0, 1e-9, err_msg=str(params))
 
 
 def test_texts_are_counted_once(monkeypatch):
@@ -164,8 +164,8 @@ def test_an_ensemble_averages_pipelines(monkeypatch):
     monkeypatch.setattr(path, lambda gain, std: True)
     names = np.array(["bad", "good"])[LABELS]
     rule = {"rule": "ensemble", "metric": "neg_log_loss"}
-    more = {"scoring": ["accuracy", "neg_log_loss"], "refit": rule, "pruning": False}
-    search = _search(n_iter=4, cv=3, **more).fit(TEXTS, names)
+    params = {"scoring": ["accuracy", "neg_log_loss"], "refit": rule, "pruning": False}
+    search = _search(n_iter=4, cv=3, **params).fit(TEXTS, names)
     ensemble = search.best_estimator_
     assert len(search.ensemble_.weights) <= len(ensemble.estimators_) <= 10
     expected = sum(
@@ -204,10 +204,10 @@ def test_texts_and_labels_in_any_container_give_the_same():
     assert set(expected.predict(NEW[0])) <= {"bad", "fine"}
     for container in (tuple, np.array, pd.Series, pl.Series):
         labels = words if container is tuple else container(words)
-        found = _search(n_iter=1).fit(container(TEXTS), labels)
-        assert found.best_score_ == expected.best_score_
-        predicted = found.predict(container(NEW[0]))
-        assert predicted.tolist() == found.predict(NEW[0]).tolist()
+        search = _search(n_iter=1).fit(container(TEXTS), labels)
+        assert search.best_score_ == expected.best_score_
+        predicted = search.predict(container(NEW[0]))
+        assert predicted.tolist() == search.predict(NEW[0]).tolist()
 
 
 @pytest.mark.parametrize(
@@ -274,12 +274,12 @@ def test_extended_search_begins_with_what_is_known_to_be_good():
 
 def test_other_languages_and_stop_words():
     texts = ["यह फिल्म अच्छी है", "बहुत अच्छी फिल्म", "यह फिल्म बुरी है", "बहुत बुरी फिल्म"] * 3
-    given = {"space": "paper", "n_iter": 6, "search_spaces": {"ngram_range": [(1, 1)]}}
-    search = _search(language="hindi", **given).fit(texts, [1, 1, 0, 0] * 3)
+    params = {"space": "paper", "n_iter": 6, "search_spaces": {"ngram_range": [(1, 1)]}}
+    search = _search(language="hindi", **params).fit(texts, [1, 1, 0, 0] * 3)
     assert search.predict(["अच्छी", "बुरी"]).tolist() == [1, 0]
     assert set(_values(search, "stop_words")) == {None, "hindi"}
-    given["search_spaces"] = {"stop_words": [None, ("of", "the")]}
-    assert set(_values(_fitted(**given), "stop_words")) == {None, ("of", "the")}
+    params["search_spaces"] = {"stop_words": [None, ("of", "the")]}
+    assert set(_values(_fitted(**params), "stop_words")) == {None, ("of", "the")}
 
 
 @pytest.mark.parametrize("n_stages, many", [(1, 80), (2, 10_000)])
@@ -471,8 +471,8 @@ def test_a_missing_package_is_one_error_before_the_first_fit(
 ):
     for module in ("lightgbm", "tqdm.auto"):
         monkeypatch.setitem(sys.modules, module, None)
-    given = {"search_spaces": {"C": [1.0]}, "error_score": "raise", **arguments}
-    search = _search(**given)
+    params = {"search_spaces": {"C": [1.0]}, "error_score": "raise", **arguments}
+    search = _search(**params)
     with pytest.raises(ImportError, match=rf'{purpose}.*pip install "skbayes\['):
         search.fit(TEXTS, LABELS)
 
@@ -516,8 +516,8 @@ def test_counts_are_removed_before_the_refit_and_after_an_error(counting, monkey
 
 
 def test_a_penalty_in_the_space_needs_the_primal_problem():
-    given = {"error_score": "raise", "surrogate": "random"}
-    search = _fitted(search_spaces={"penalty": ["l1", "l2"]}, n_iter=8, **given)
+    params = {"error_score": "raise", "surrogate": "random"}
+    search = _fitted(search_spaces={"penalty": ["l1", "l2"]}, n_iter=8, **params)
     assert set(_values(search, "penalty", "classifier")) == {"l1", "l2"}
     assert not search._tuned()[-1].dual
     nested = Choice({"l1": {"penalize_intercept": [True]}, "l2": {}})

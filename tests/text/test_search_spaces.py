@@ -31,8 +31,8 @@ def test_all_parameters_exist(space):
         PIPELINE.set_params(**params)
         vectorizer = PIPELINE.named_steps["vectorizer"].fit(texts)
         assert len(vectorizer.get_feature_names_out())
-        given = PIPELINE.get_params()
-        assert all(given[name] == value for name, value in params.items())
+        defaults = PIPELINE.get_params()
+        assert all(defaults[name] == value for name, value in params.items())
 
 
 def test_the_papers_space():
@@ -81,8 +81,8 @@ def test_options_depend_on_the_language():
         text_space("paper", language="klingon")
     with pytest.raises(ValueError, match="space must be one of"):
         text_space("large")
-    own = text_space("paper", language="klingon", stop_words=["b", "a"])
-    assert own[1]["vectorizer__stop_words"] == [None, ("a", "b")]
+    branches = text_space("paper", language="klingon", stop_words=["b", "a"])
+    assert branches[1]["vectorizer__stop_words"] == [None, ("a", "b")]
 
 
 def test_changes_keep_what_their_options_demand():
@@ -107,26 +107,26 @@ def test_changes_keep_what_their_options_demand():
 )
 def test_changes_of_the_tree(wanted, tree):
     changes = {"vectorizer__ngram_range": wanted} if wanted else None
-    found = text_space("paper", changes=changes)
-    assert [branch["vectorizer__ngram_range"] for branch in found] == tree
+    branches = text_space("paper", changes=changes)
+    assert [branch["vectorizer__ngram_range"] for branch in branches] == tree
 
 
 def test_orders_of_the_extended_space_are_one_ordered_choice():
-    own = [(2, 2), (1, 5)]
-    for changes in ({}, {"vectorizer__ngram_range": own}):
+    ngram_ranges = [(2, 2), (1, 5)]
+    for changes in ({}, {"vectorizer__ngram_range": ngram_ranges}):
         (space,) = text_space("extended", changes=changes)
         for sub in space["vectorizer__analyzer"].sub_spaces:
             orders = sub["vectorizer__ngram_range"]
             if changes:
-                assert orders == own
+                assert orders == ngram_ranges
             else:
                 assert isinstance(orders, Ordinal)
                 assert list(orders.values) == sorted(orders.values)
 
 
 def test_many_characters_leave_words_only():
-    few, many = (text_space(n_characters=n) for n in (50_000_000, 50_000_001))
-    assert _offered(few, "analyzer") == {"word", "char", "char_wb"}
+    short, many = (text_space(n_characters=n) for n in (50_000_000, 50_000_001))
+    assert _offered(short, "analyzer") == {"word", "char", "char_wb"}
     assert _offered(many, "analyzer") == {"word"}
     changes = {"vectorizer__analyzer": ["char"]}
     asked = text_space(n_characters=10**9, changes=changes)
@@ -169,8 +169,8 @@ def test_english_stems_are_left_out_without_their_package(no_package, caplog):
 def test_another_language_needs_a_package(space, no_package):
     with pytest.raises(ImportError, match=r'"skbayes\[text\]"'):
         text_space(space, language="german")
-    own = text_space(space, language="german", stop_words=["und"])
-    assert _offered(own, "stop_words") == {None, ("und",)}
+    branches = text_space(space, language="german", stop_words=["und"])
+    assert _offered(branches, "stop_words") == {None, ("und",)}
 
 
 def test_one_of_two_packages_is_enough(monkeypatch, caplog):
@@ -185,6 +185,6 @@ def test_stop_words_are_offered_where_there_are_no_stems():
     space = text_space("extended", language="korean")
     assert _offered(space, "stemmer") == {None}
     assert _offered(space, "stop_words") == {None, "korean"}
-    own = text_space("extended", stop_words={"b", "a"})
-    assert _offered(own, "stemmer") == {None, "english"}
-    assert _offered(own, "stop_words") == {None, ("a", "b")}
+    branches = text_space("extended", stop_words={"b", "a"})
+    assert _offered(branches, "stemmer") == {None, "english"}
+    assert _offered(branches, "stop_words") == {None, ("a", "b")}

@@ -9,13 +9,13 @@ from skbayes.trial.measure import COSTS
 from skbayes.trial.records import FoldResult, Trial
 
 
-def trial(*folds, **more):
+def trial(*folds, **data):
     """Return a trial from times; those of first fits are negative."""
     results = [
         FoldResult(extras={"costs": {"fit_time": abs(t), "size": 1}, "warm_up": t < 0})
         for t in folds
     ]
-    return Trial(0, {}, results, 0.5, **more)
+    return Trial(0, {}, results, 0.5, **data)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def trial(*folds, **more):
 )
 def test_costs_without_first_fits(trials, fractions, expected):
     trials = [trial(*times) for times in trials]
-    found = trial_costs(trials, "fit_time", np.array(fractions))
-    np.testing.assert_array_equal(found, expected)
+    costs = trial_costs(trials, "fit_time", np.array(fractions))
+    np.testing.assert_array_equal(costs, expected)
     # The size does not depend on the process.
     assert trial_cost(trial(-1.0), "size") == 1
 

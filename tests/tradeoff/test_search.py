@@ -26,12 +26,12 @@ y = np.arange(N) % 2
 PRICED = {"tradeoff": 0.3, "cost": price, "n_iter": 10}
 
 
-def make(space=SPACE, **more):
-    return search_of(Priced(), space, **{**PRICED, **more})
+def make(space=SPACE, **params):
+    return search_of(Priced(), space, **{**PRICED, **params})
 
 
-def search_of(estimator, space, **more):
-    return TradeoffSearchCV(estimator, space, **{"cv": 2, "random_state": 0, **more})
+def search_of(estimator, space, **params):
+    return TradeoffSearchCV(estimator, space, **{"cv": 2, "random_state": 0, **params})
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +46,12 @@ def _tried(search):
 @pytest.mark.parametrize("acquisition, n_points", [("ei-tradeoff", 2), ("paper", 1)])
 def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_points):
     model = ("gp", acquisition)
-    found = make(tradeoff=0.0, surrogate=model, pre_dispatch=n_points).fit(X, y)
-    given = {"initial_points": found.initial_points_, "n_initial_points": 3}
+    search = make(tradeoff=0.0, surrogate=model, pre_dispatch=n_points).fit(X, y)
+    options = {"initial_points": search.initial_points_, "n_initial_points": 3}
     space = {**SPACE, "train_size": Ordinal(SIZES)}
-    plain = Optimizer(space, **given, random_state=0)
+    plain = Optimizer(space, **options, random_state=0)
     waiting = []
-    for trial in found.trials_:
+    for trial in search.trials_:
         if len(waiting) == n_points:
             plain.tell(*waiting.pop(0))
         proposed = plain.ask()
@@ -79,8 +79,8 @@ def test_the_best_tradeoff_is_found(search):
 
 
 def test_all_tradeoffs():
-    more = {"all_tradeoffs": True, "n_iter": 7}
-    one, again = (make(tradeoff=a, **more).fit(X, y) for a in (0.1, 0.9))
+    params = {"all_tradeoffs": True, "n_iter": 7}
+    one, again = (make(tradeoff=a, **params).fit(X, y) for a in (0.1, 0.9))
     # The trials do not depend on the final choice.
     assert _tried(one) == _tried(again)
     alphas = [one.optimizer_._alpha(n) for n in range(200)]
@@ -92,27 +92,27 @@ def test_all_tradeoffs():
 
 @pytest.mark.parametrize("surrogate", ["sobol", "graph", "gp-rbf"])
 def test_each_surrogate_tries_all_configurations_and_sizes(surrogate):
-    found = make({"x": [0.1, 0.3, 0.7]}, surrogate=surrogate, n_iter=6).fit(X, y)
-    assert len({(t.params["x"], t.fidelity.train_fraction) for t in found.trials_}) == 6
+    search = make({"x": [0.1, 0.3, 0.7]}, surrogate=surrogate, n_iter=6).fit(X, y)
+    assert len({repr(trial[:2]) for trial in _tried(search)}) == 6
 
 
 def test_trees_of_parameters_and_lists_of_spaces():
     tree = {"x": Choice({0.1: {"fails_above": [2.0, 3.0]}, 0.6: {}})}
     assert len(make(tree, n_iter=4).fit(X, y).trials_) == 4
     spaces = [{"x": (0.0, 0.2)}, {"x": (0.5, 0.7)}]
-    found = make(spaces, n_iter=6).fit(X, y)
-    assert all(t.params["x"] <= 0.2 or t.params["x"] >= 0.5 for t in found.trials_)
-    found = make({"x": [0.1, 0.6]}, n_iter=50, train_sizes=[0.5, 1.0]).fit(X, y)
-    assert (found.stop_reason_, len(found.trials_)) == ("exhausted", 4)
+    search = make(spaces, n_iter=6).fit(X, y)
+    assert all(t.params["x"] <= 0.2 or t.params["x"] >= 0.5 for t in search.trials_)
+    search = make({"x": [0.1, 0.6]}, n_iter=50, train_sizes=[0.5, 1.0]).fit(X, y)
+    assert (search.stop_reason_, len(search.trials_)) == ("exhausted", 4)
 
 
 def test_initial_points_and_constraint():
     points = [{"x": 0.25}, {"x": 0.75, "train_size": 0.4}]
     rule = lambda params: params["train_size"] != 0.6  # noqa: E731
-    found = make(initial_points=points, constraints=rule).fit(X, y)
-    assert _tried(found)[0][:2] == ({"x": 0.25}, 1.0)
-    assert _tried(found)[1][:2] == ({"x": 0.75}, 0.4)
-    assert 0.6 not in found.cv_results_["train_fraction"]
+    search = make(initial_points=points, constraints=rule).fit(X, y)
+    assert _tried(search)[0][:2] == ({"x": 0.25}, 1.0)
+    assert _tried(search)[1][:2] == ({"x": 0.75}, 0.4)
+    assert 0.6 not in search.cv_results_["train_fraction"]
 
 
 def test_columns_of_costs_follow_their_definition(search):
@@ -136,11 +136,11 @@ def test_columns_of_costs_follow_their_definition(search):
     "cost", ["fit_time", "score_time", "cpu_time", "model_size", "n_features"]
 )
 def test_costs_by_name(cost):
-    found = search_of(TREE, {"max_depth": [1, 5]}, cost=cost, n_iter=2).fit(*IRIS)
-    costs = found.cv_results_["cost"]
+    search = search_of(TREE, {"max_depth": [1, 5]}, cost=cost, n_iter=2).fit(*IRIS)
+    costs = search.cv_results_["cost"]
     assert np.all(costs >= 0) and np.all(np.isfinite(costs))
     if cost == "score_time":
-        times = [fold.score_time for fold in found.trials_[1].folds]
+        times = [fold.score_time for fold in search.trials_[1].folds]
         assert costs[1] == np.mean(times)
 
 
@@ -148,12 +148,12 @@ def test_the_first_fit_of_its_kind_is_marked():
     class New(Priced):
         pass
 
-    found = search_of(New(), SPACE, n_iter=3).fit(X, y)
-    marks = [fold.extras["warm_up"] for trial in found.trials_ for fold in trial.folds]
+    search = search_of(New(), SPACE, n_iter=3).fit(X, y)
+    marks = [fold.extras["warm_up"] for trial in search.trials_ for fold in trial.folds]
     assert marks == [True] + [False] * 5
     # The trial's cost is the cost of its other fold.
-    first = found.trials_[0].folds
-    assert found.cv_results_["cost"][0] == first[1].extras["costs"]["fit_time"]
+    first = search.trials_[0].folds
+    assert search.cv_results_["cost"][0] == first[1].extras["costs"]["fit_time"]
 
 
 def test_a_cost_that_cannot_be_measured():
@@ -163,12 +163,12 @@ def test_a_cost_that_cannot_be_measured():
         return 1.0
 
     with pytest.warns(UserWarning, match="Measuring 'cost' failed"):
-        found = make(cost=sometimes, n_iter=6).fit(X, y)
-    results = found.cv_results_
+        search = make(cost=sometimes, n_iter=6).fit(X, y)
+    results = search.cv_results_
     unknown = np.isnan(results["cost"])
     assert unknown.any()
     np.testing.assert_array_equal(np.isnan(results["tradeoff_score"]), unknown)
-    assert found.best_params_["x"] <= 0.5
+    assert search.best_params_["x"] <= 0.5
     with pytest.raises(ValueError, match="unknown"):
         make(cost=sometimes, error_score="raise").fit(X, y)
     fails = pytest.raises(ValueError, match="No trial has both a score and a cost")
@@ -180,12 +180,12 @@ def test_a_cost_that_cannot_be_measured():
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_fit_that_fails_has_no_cost():
-    found = make(random_state=1, n_iter=8).set_params(estimator__fails_above=0.7)
-    found.fit(X, y)
-    failed = [trial.state == "failed" for trial in found.trials_]
+    search = make(random_state=1, n_iter=8).set_params(estimator__fails_above=0.7)
+    search.fit(X, y)
+    failed = [trial.state == "failed" for trial in search.trials_]
     assert any(failed) and not all(failed)
-    assert np.isnan(found.cv_results_["tradeoff_score"][failed]).all()
-    assert found.best_params_["x"] <= 0.7
+    assert np.isnan(search.cv_results_["tradeoff_score"][failed]).all()
+    assert search.best_params_["x"] <= 0.7
 
 
 def test_the_curve_says_what_each_tradeoff_chooses(search):
@@ -225,11 +225,11 @@ def test_select_refits_the_best_trial_for_another_tradeoff(search):
 
 
 def test_another_selection_has_no_fold_of_the_first():
-    more = {"cost": "model_size", "n_iter": 5, "return_folds": ["all", "predict"]}
-    found = search_of(TREE, {"max_depth": [1, 2, 3]}, **more).fit(*IRIS)
-    first = set(vars(found))
-    found.select(1.0, *IRIS)
-    assert first - set(vars(found)) == {"oof_predictions_"}
+    params = {"cost": "model_size", "n_iter": 5, "return_folds": ["all", "predict"]}
+    selected = search_of(TREE, {"max_depth": [1, 2, 3]}, **params).fit(*IRIS)
+    first = set(vars(selected))
+    selected.select(1.0, *IRIS)
+    assert first - set(vars(selected)) == {"oof_predictions_"}
 
 
 def test_the_refit_takes_the_selected_fraction_of_all_rows(search):
@@ -240,22 +240,22 @@ def test_the_refit_takes_the_selected_fraction_of_all_rows(search):
     assert len(rows) == round(fraction * N)
     assert set(np.bincount(y[rows])) == {len(rows) // 2}  # stratified
     np.testing.assert_array_equal(rows, again.best_estimator_.rows_)
-    found = make(train_sizes=[10, 20, 50], tradeoff=3.0, n_iter=6).fit(X, y)
-    assert set(found.cv_results_["train_fraction"]) <= {0.2, 0.4, 1.0}
-    assert found.train_fractions_ == [0.2, 0.4, 1.0]
-    assert len(found.best_estimator_.rows_) == found.best_train_fraction_ * 50
+    fitted = make(train_sizes=[10, 20, 50], tradeoff=3.0, n_iter=6).fit(X, y)
+    assert set(fitted.cv_results_["train_fraction"]) <= {0.2, 0.4, 1.0}
+    assert fitted.train_fractions_ == [0.2, 0.4, 1.0]
+    assert len(fitted.best_estimator_.rows_) == fitted.best_train_fraction_ * 50
 
 
 def test_refit_keeps_groups_whole_and_cuts_weights():
     groups = np.arange(N) // 10
-    given = {"groups": groups, "sample_weight": np.arange(N, dtype=float)}
-    found = make(tradeoff=3.0, cv=GroupKFold(2)).fit(X, y, **given)
-    fitted = found.best_estimator_
+    params = {"groups": groups, "sample_weight": np.arange(N, dtype=float)}
+    search = make(tradeoff=3.0, cv=GroupKFold(2)).fit(X, y, **params)
+    fitted = search.best_estimator_
     assert len(fitted.rows_) < N
     np.testing.assert_array_equal(fitted.weight_, fitted.rows_)
     assert set(np.bincount(groups[fitted.rows_], minlength=10)) == {0, 10}
-    found.select(3.0, X, y, **given)
-    np.testing.assert_array_equal(found.best_estimator_.rows_, fitted.rows_)
+    search.select(3.0, X, y, **params)
+    np.testing.assert_array_equal(search.best_estimator_.rows_, fitted.rows_)
 
 
 def test_trials_of_a_size_see_the_same_rows_and_smaller_ones_are_nested():
@@ -273,12 +273,12 @@ def test_trials_of_a_size_see_the_same_rows_and_smaller_ones_are_nested():
 
 
 def test_one_size_is_the_plain_search():
-    found = make(train_sizes=[1.0], tradeoff=0.0, n_iter=2).fit(X, y)
+    search = make(train_sizes=[1.0], tradeoff=0.0, n_iter=2).fit(X, y)
     plain = small_search(Priced(), SPACE, initial_points=3).fit(X, y)
     # The same except for a constant column.
-    assert found.cv_results_["param_x"][0] == plain.cv_results_["param_x"][0]
-    assert found.best_train_fraction_ == 1.0
-    assert len(found.best_estimator_.rows_) == N
+    assert search.cv_results_["param_x"][0] == plain.cv_results_["param_x"][0]
+    assert search.best_train_fraction_ == 1.0
+    assert len(search.best_estimator_.rows_) == N
 
 
 def test_scores_outside_of_0_and_1_are_refused():
@@ -292,23 +292,23 @@ def test_scores_outside_of_0_and_1_are_refused():
 
 
 def test_the_metric_of_refit_determines_the_tradeoff():
-    more = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro", "n_iter": 6}
-    found = search_of(TREE, {"max_depth": [1, 2, 3]}, cost="model_size", **more)
-    results = found.fit(*IRIS).cv_results_
+    params = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro", "n_iter": 6}
+    search = search_of(TREE, {"max_depth": [1, 2, 3]}, cost="model_size", **params)
+    results = search.fit(*IRIS).cv_results_
     tradeoff = results["mean_test_f1_macro"] - 0.5 * results["relative_cost"]
-    assert found.best_index_ == np.argmax(tradeoff)
-    assert found.best_score_ == results["mean_test_f1_macro"][found.best_index_]
+    assert search.best_index_ == np.argmax(tradeoff)
+    assert search.best_score_ == results["mean_test_f1_macro"][search.best_index_]
     assert "rank_test_accuracy" in results and "mean_test_cost" not in results
 
 
 def test_refit_by_a_callable_and_none():
-    found = make(refit=lambda results: 2, n_iter=5).fit(X, y)
-    assert found.best_index_ == 2
-    assert len(found.best_estimator_.rows_) == round(found.best_train_fraction_ * N)
-    found = make(refit=False, n_iter=5).fit(X, y)
-    assert not hasattr(found, "best_estimator_")
-    assert found.best_train_fraction_ in SIZES
-    assert not hasattr(found, "best_score_corrected_")
+    search = make(refit=lambda results: 2, n_iter=5).fit(X, y)
+    assert search.best_index_ == 2
+    assert len(search.best_estimator_.rows_) == round(search.best_train_fraction_ * N)
+    search = make(refit=False, n_iter=5).fit(X, y)
+    assert not hasattr(search, "best_estimator_")
+    assert search.best_train_fraction_ in SIZES
+    assert not hasattr(search, "best_score_corrected_")
 
 
 @pytest.mark.parametrize(
@@ -340,10 +340,10 @@ def test_mistakes_are_named_before_any_fit(arguments, error, match, no_trials):
 
 
 def test_warm_start(search, tmp_path):
-    known = make(n_iter=2, warm_start_from=search).fit(X, y)
+    warm = make(n_iter=2, warm_start_from=search).fit(X, y)
     best = search.trials_[int(np.argmax(search.cv_results_["mean_test_score"]))]
-    assert _tried(known)[0][:2] == (best.params, best.fidelity.train_fraction)
-    told = known.optimizer_._observations()
+    assert _tried(warm)[0][:2] == (best.params, best.fidelity.train_fraction)
+    told = warm.optimizer_._observations()
     np.testing.assert_allclose(told.costs[:14], search.cv_results_["cost"])
 
     with pytest.warns(UserWarning, match=r"of 14 known configurations are ignored"):
@@ -354,8 +354,8 @@ def test_warm_start(search, tmp_path):
     with pytest.raises(ValueError, match="train_sizes"):
         make(journal=path, cost="model_size", train_sizes=[0.5, 1.0]).fit(X, y)
     for cost, n_known in (("model_size", 7), ("fit_time", 1), (price, 1)):
-        found = make(n_iter=1, warm_start_from=path, cost=cost).fit(X, y)
-        assert np.isfinite(found.optimizer_._observations().costs).sum() == n_known
+        warm = make(n_iter=1, warm_start_from=path, cost=cost).fit(X, y)
+        assert np.isfinite(warm.optimizer_._observations().costs).sum() == n_known
     other = make(n_iter=1, warm_start_from=search, cost="model_size").fit(X, y)
     assert np.isfinite(other.optimizer_._observations().costs).sum() == 1
 
@@ -380,12 +380,12 @@ def test_an_extended_space():
 def test_the_cheaper_of_equal_scores_is_chosen_for_every_tradeoff():
     # The same tree at three sizes that are made up: all have the same score.
     alphas = [0.0, 1e-9, 2e-9]
-    more = {"cost": lambda tree: 3.0 - 1e9 * tree.ccp_alpha, "n_iter": 3}
-    more |= {"initial_points": [{"ccp_alpha": alpha} for alpha in alphas]}
-    more |= {"train_sizes": [1.0], "tradeoff": 0.0}
-    found = search_of(TREE, {"ccp_alpha": alphas}, **more).fit(*IRIS)
-    assert len(set(found.cv_results_["mean_test_score"])) == 1
-    assert found.best_params_["ccp_alpha"] == 2e-9
-    best = found.best_index_
-    assert list(found.tradeoff_curve_["trial"]) == [best]
-    assert found.select(0.0, *IRIS).best_index_ == best
+    params = {"cost": lambda tree: 3.0 - 1e9 * tree.ccp_alpha, "n_iter": 3}
+    params |= {"initial_points": [{"ccp_alpha": alpha} for alpha in alphas]}
+    params |= {"train_sizes": [1.0], "tradeoff": 0.0}
+    search = search_of(TREE, {"ccp_alpha": alphas}, **params).fit(*IRIS)
+    assert len(set(search.cv_results_["mean_test_score"])) == 1
+    assert search.best_params_["ccp_alpha"] == 2e-9
+    best = search.best_index_
+    assert list(search.tradeoff_curve_["trial"]) == [best]
+    assert search.select(0.0, *IRIS).best_index_ == best

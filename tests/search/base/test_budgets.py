@@ -51,9 +51,9 @@ class Interrupted(Sometimes):
         return super().fit(X, y)
 
 
-def search_of(model=None, n_iter=5, **more):
-    more = {"cv": 2, "random_state": 0, **more}
-    return BayesSearchCV(model or Sometimes(), SPACE, n_iter=n_iter, **more)
+def search_of(model=None, n_iter=5, **params):
+    params = {"cv": 2, "random_state": 0, **params}
+    return BayesSearchCV(model or Sometimes(), SPACE, n_iter=n_iter, **params)
 
 
 @pytest.mark.parametrize("at, n_finished", [(2, 0), (3, 1), (6, 2)])
@@ -96,7 +96,8 @@ def test_the_first_stopper_that_applies_ends_the_search():
 
 def test_fits_that_run_at_the_timeout_are_dropped(tmp_path, monkeypatch):
     """The trials before equal the ones of a search without a timeout, also resumed."""
-    more = {"n_iter": 4, "pre_dispatch": 3, "pruning": True, "return_train_score": True}
+    params = {"n_iter": 4, "pre_dispatch": 3, "pruning": True}
+    params["return_train_score"] = True
     begun, told = tmp_path / "begun", []
 
     def monotonic():
@@ -107,7 +108,7 @@ def test_fits_that_run_at_the_timeout_are_dropped(tmp_path, monkeypatch):
     for module in (limits, executor, scheduler):
         monkeypatch.setattr(module, "time", clock)
     model, count = Waits(begun=str(begun)), lambda trials: told.append(len(trials))
-    limited = search_of(model, **more, stopper=count, journal=tmp_path / "journal")
+    limited = search_of(model, **params, stopper=count, journal=tmp_path / "journal")
     with joblib.parallel_config("loky", n_jobs=2):
         limited.set_params(timeout="1 h").fit(X, y)
     monkeypatch.undo()
@@ -116,7 +117,7 @@ def test_fits_that_run_at_the_timeout_are_dropped(tmp_path, monkeypatch):
     assert 1 <= n_finished < 4
     assert limited.optimizer_.n_told == n_finished
     assert {str(trial.state) for trial in limited.trials_} <= {"complete", "pruned"}
-    whole = search_of(model, **more).fit(X, y)
+    whole = search_of(model, **params).fit(X, y)
     by_number = {trial.number: trial for trial in whole.trials_}
     for trial in limited.trials_:
         assert trial.params == by_number[trial.number].params
@@ -172,8 +173,8 @@ def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
 def test_with_the_time_alone_the_model_begins_after_three_trials(limits, n, fake_clock):
     names = ("ccp_alpha", "min_impurity_decrease", "min_weight_fraction_leaf")
     space = {name: (0.0, 0.4, "uniform") for name in names}
-    given = {"n_iter": 8, "initial_points": None, "cv": 2} | limits
-    search = BayesSearchCV(TimedTree(random_state=0), space, random_state=0, **given)
+    params = {"n_iter": 8, "initial_points": None, "cv": 2} | limits
+    search = BayesSearchCV(TimedTree(random_state=0), space, random_state=0, **params)
     search.fit(X, y)
     assert [t.expected_improvement is None for t in search.trials_].index(False) == n
 
@@ -184,20 +185,20 @@ def test_every_search_ends_in_time_without_a_number_of_trials(kind, refit, fake_
     if kind in (ParetoSearchCV, TradeoffSearchCV) and refit == "ensemble":
         return  # they have no ensembles
     n_folds = 3 if refit == "ensemble" else 2
-    more = {"estimator": TimedTree(random_state=0), "n_iter": None, "refit": refit}
+    params = {"estimator": TimedTree(random_state=0), "n_iter": None, "refit": refit}
     if kind is TextRepresentationSearchCV:
-        more["search_spaces"] = {"classifier__max_depth": (1, 200)}
+        params["search_spaces"] = {"classifier__max_depth": (1, 200)}
     else:
-        more["search_spaces"] = {"max_depth": (1, 20), "min_samples_leaf": (1, 20)}
+        params["search_spaces"] = {"max_depth": (1, 20), "min_samples_leaf": (1, 20)}
     if hasattr(kind(TimedTree()), "stages"):
-        more["stages"] = "auto"
+        params["stages"] = "auto"
     if kind is not HyperTuneSearchCV:
-        more["surrogate"] = "random"
-    given = data(kind)
+        params["surrogate"] = "random"
+    arguments = data(kind)
     # A fit on all rows takes 1.5 s, or 0.4 s for the documents.
-    n_rows, begin = len(given[1]), fake_clock.now
+    n_rows, begin = len(arguments[1]), fake_clock.now
     timeout = (0.2 if refit == "ensemble" else 0.12) * n_rows
-    search = make(kind, **more, timeout=timeout, cv=n_folds).fit(*given)
+    search = make(kind, **params, timeout=timeout, cv=n_folds).fit(*arguments)
     assert fake_clock.now - begin <= timeout
     assert search.stop_reason_ == "timeout"
     on_all = [t for t in search.trials_ if t.fidelity.train_fraction == 1.0]
@@ -211,8 +212,8 @@ def test_every_search_ends_in_time_without_a_number_of_trials(kind, refit, fake_
 def test_a_quarter_of_the_time_is_for_small_samples(fake_clock):
     model = TimedTree(random_state=0)
     space = {"max_depth": (1, 20), "min_samples_leaf": (1, 20)}
-    more = {"n_iter": None, "timeout": 30.0, "complexity": {"max_depth": 1}}
-    search = HyperTuneSearchCV(model, space, cv=2, random_state=0, **more).fit(X, y)
+    params = {"n_iter": None, "timeout": 30.0, "complexity": {"max_depth": 1}}
+    search = HyperTuneSearchCV(model, space, cv=2, random_state=0, **params).fit(X, y)
     seconds = [0.0, 0.0]
     for trial in search.trials_:
         seconds[trial.fidelity.stage] += trial.duration
@@ -232,15 +233,15 @@ def test_a_refit_that_exceeds_the_timeout_is_announced(timeout, is_long, fake_cl
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.set_params(timeout=timeout).fit(X, y)
-    found = [str(w.message) for w in caught if "refit takes" in str(w.message)]
-    assert bool(found) == is_long
-    assert all(text in one for one in found)
+    messages = [str(w.message) for w in caught if "refit takes" in str(w.message)]
+    assert bool(messages) == is_long
+    assert all(text in one for one in messages)
 
 
-@pytest.mark.parametrize("given", ["5 parsecs", "5", "-1 s", "0 s", "", "1h 30"])
-def test_a_time_that_is_none_is_refused(given):
+@pytest.mark.parametrize("timeout", ["5 parsecs", "5", "-1 s", "0 s", "", "1h 30"])
+def test_a_time_that_is_none_is_refused(timeout):
     with pytest.raises(ValueError, match="timeout.* must be .* such as '90 s'"):
-        search_of(timeout=given).fit(X, y)
+        search_of(timeout=timeout).fit(X, y)
 
 
 PROGRAM = """

@@ -28,9 +28,9 @@ X, Y = load_iris(return_X_y=True)
 SPACE = {"max_depth": [1, 2, 3, None], "min_samples_leaf": (1, 40)}
 
 
-def make(space=SPACE, **more):
+def make(space=SPACE, **params):
     tree = DecisionTreeClassifier(random_state=0)
-    return small_search(tree, space, **{"n_iter": 6, "cv": 5, **more})
+    return small_search(tree, space, **{"n_iter": 6, "cv": 5, **params})
 
 
 class Fixed(BaseEstimator):
@@ -52,16 +52,16 @@ class Fixed(BaseEstimator):
 
 
 ROWS = np.arange(20.0)[:, None]
-OWN = ((0.5, 0.5), 0.5)
+OWN_SCORES = ((0.5, 0.5), 0.5)
 
 
 def fixed(scores, later, refit):
     """Search with the own values, one other configuration, and two bad ones."""
-    pairs = [OWN, (scores, later), ((0.0, 0.1), 0.0), ((0.1, 0.0), 0.0)]
+    pairs = [OWN_SCORES, (scores, later), ((0.0, 0.1), 0.0), ((0.1, 0.0), 0.0)]
     points = [dict(zip(("scores", "later"), pair, strict=True)) for pair in pairs]
     space = {name: list({point[name] for point in points}) for name in points[0]}
-    more = {"n_iter": 4, "refit": refit, "initial_points": [*points, 4]}
-    return small_search(Fixed(*OWN), space, **more).fit(ROWS)
+    params = {"n_iter": 4, "refit": refit, "initial_points": [*points, 4]}
+    return small_search(Fixed(*OWN_SCORES), space, **params).fit(ROWS)
 
 
 class OrderedSearchCV(BayesSearchCV):
@@ -72,8 +72,8 @@ class OrderedSearchCV(BayesSearchCV):
 
 
 def test_all_results_follow_the_order_of_the_rows():
-    tree, more = DecisionTreeClassifier(random_state=0), {"random_state": 0, "cv": 5}
-    ordered = OrderedSearchCV(tree, SPACE, n_iter=6, return_folds="predict", **more)
+    tree, params = DecisionTreeClassifier(random_state=0), {"random_state": 0, "cv": 5}
+    ordered = OrderedSearchCV(tree, SPACE, n_iter=6, return_folds="predict", **params)
     plain = make().fit(X, Y)
     assert ordered.fit(X, Y).best_index_ == 0
     assert ordered.best_params_ == plain.best_params_
@@ -114,12 +114,12 @@ SCORERS = [scores_nan, scores_infinity, raises]
 def test_a_search_without_any_score_says_that_its_model_is_not_tuned(
     kind, refit, scorer
 ):
-    more = {"scoring": scorer, "refit": refit, "n_iter": 2, "cv": 3}
+    params = {"scoring": scorer, "refit": refit, "n_iter": 2, "cv": 3}
     if kind is ParetoSearchCV:
-        more = {"objectives": {"a": ("max", scorer), "fit_time": "min"}, "n_iter": 2}
+        params = {"objectives": {"a": ("max", scorer), "fit_time": "min"}, "n_iter": 2}
     if kind is TradeoffSearchCV and isinstance(refit, str):
         return  # refused before the first fit
-    search = every_search.make(kind, **more)
+    search = every_search.make(kind, **params)
     if kind in (ParetoSearchCV, TradeoffSearchCV):
         with pytest.raises(ValueError, match="No trial has (a|both a) (score|value)"):
             search.fit(*every_search.data(kind))
@@ -144,11 +144,11 @@ def test_infinite_and_missing_scores_are_ranked_as_in_grid_search():
 
 def test_the_gain_is_the_corrected_difference_on_the_same_folds():
     search = fixed((0.2, 0.9), 0.0, True)
-    own, best = np.array(OWN[0]), np.array([0.2, 0.9])
+    defaults, best = np.array(OWN_SCORES[0]), np.array([0.2, 0.9])
     optimism = search.best_score_ - search.best_score_corrected_
     assert optimism > 0
-    assert search.best_gain_ == pytest.approx(np.mean(best - own) - optimism)
-    variance = (1 / 2 + 1 / 1) * np.var(best - own, ddof=1)
+    assert search.best_gain_ == pytest.approx(np.mean(best - defaults) - optimism)
+    variance = (1 / 2 + 1 / 1) * np.var(best - defaults, ddof=1)
     assert search.best_gain_std_**2 == pytest.approx(variance + optimism**2)
 
 
@@ -191,7 +191,7 @@ def test_numbers_of_another_type_are_own_values_if_they_mean_the_same(
 def test_own_values_win_unless_the_corrected_score_is_better():
     lucky = fixed((0.2, 0.9), 0.0, "corrected")
     assert lucky.best_index_ == lucky.own_index_ == 0
-    assert lucky.best_params_["scores"] == OWN[0]
+    assert lucky.best_params_["scores"] == OWN_SCORES[0]
     assert lucky.best_score_ == lucky.best_score_corrected_ == 0.5
     usual = fixed((0.2, 0.9), 0.0, True)
     assert usual.best_index_ == 1
@@ -205,14 +205,14 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
     arguments = {"refit": "corrected", "pre_dispatch": 2}
     kept = {"journal": str(tmp_path / "search.journal")}
     first = make(**arguments, **kept).fit(X, Y)
-    for more in (kept, {"n_jobs": 2}):
-        other = make(**arguments, **more).fit(X, Y)
+    for params in (kept, {"n_jobs": 2}):
+        other = make(**arguments, **params).fit(X, Y)
         assert other.best_index_ == first.best_index_
         assert other.best_gain_ == first.best_gain_
 
 
 @pytest.mark.parametrize(
-    "more, metric",
+    "params, metric",
     [
         ({"pruning": True, "constraints": {"fit_time": "<= 100"}}, "f1_macro"),
         ({"trial_limits": {"time": 60.0}, "timeout": 60.0, "n_iter": 2,
@@ -222,12 +222,12 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
     ],
     ids=["pruning", "limits", "grid"],
 )  # fmt: skip
-def test_rules_with_other_options(more, metric, fits_here):
+def test_rules_with_other_options(params, metric, fits_here):
     rule = {"rule": "corrected"}
     if metric:
-        more = {**more, "scoring": ["accuracy", metric]}
+        params = {**params, "scoring": ["accuracy", metric]}
         rule["metric"] = metric
-    search = make(refit=rule, **more).fit(X, Y)
+    search = make(refit=rule, **params).fit(X, Y)
     column = search.cv_results_[f"mean_test_{metric or 'score'}"]
     assert search.best_score_ == column[search.best_index_]
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
@@ -236,23 +236,23 @@ def test_rules_with_other_options(more, metric, fits_here):
 
 
 def test_rules_with_several_stages_and_rounds():
-    more = {"refit": "corrected", "random_state": 0, "cv": 2}
+    params = {"refit": "corrected", "random_state": 0, "cv": 2}
     tree = DecisionTreeClassifier(random_state=0)
-    stages = MultiStageSearchCV(tree, SPACE, stages=(0.5, 1.0), n_iter=6, **more)
+    stages = MultiStageSearchCV(tree, SPACE, stages=(0.5, 1.0), n_iter=6, **params)
     stages.fit(X, Y)
     assert stages.own_index_ in {None, *range(len(stages.cv_results_["params"]))}
     boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
     space = {"max_iter": (1, 6), "learning_rate": (0.05, 0.5)}
-    found = small_search(boosting, space, early_stopping="auto", **more).fit(X, Y)
-    assert found.own_index_ == 0
-    assert found.best_gain_ >= 0
+    boosted = small_search(boosting, space, early_stopping="auto", **params).fit(X, Y)
+    assert boosted.own_index_ == 0
+    assert boosted.best_gain_ >= 0
 
 
 @pytest.mark.parametrize("rule", ["corrected", "ensemble"])
 def test_searches_with_several_objectives_have_no_rules(rule):
     goals = {"accuracy": "max", "fit_time": "min"}
-    for kind, more in ((ParetoSearchCV, {"objectives": goals}), (TradeoffSearchCV, {})):
-        search = kind(LogisticRegression(), {"C": (0.1, 1.0)}, refit=rule, **more)
+    for kind, args in [(ParetoSearchCV, {"objectives": goals}), (TradeoffSearchCV, {})]:
+        search = kind(LogisticRegression(), {"C": (0.1, 1.0)}, refit=rule, **args)
         with pytest.raises(ValueError, match="refit"):
             search.fit(X, Y)
 
@@ -260,6 +260,6 @@ def test_searches_with_several_objectives_have_no_rules(rule):
 def test_advice_reports_a_gain_that_may_be_chance():
     sentences = advice(fixed((0.2, 0.9), 0.0, True))
     assert any(sentence.startswith("No gain ") for sentence in sentences)
-    own = advice(fixed((0.2, 0.9), 0.0, "corrected"))
-    assert "The estimator's own values are the best choice." in own
+    corrected = advice(fixed((0.2, 0.9), 0.0, "corrected"))
+    assert "The estimator's own values are the best choice." in corrected
     assert "± " not in " ".join(advice(fixed((0.9, 0.9), 0.9, True)))

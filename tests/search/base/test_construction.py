@@ -73,14 +73,14 @@ def test_the_defaults_are_those_of_grid_search_wherever_it_has_them():
 
 
 def test_fit_alters_no_argument():
-    given = [{"C": [1.0, 2.0], "tol": [1e-3, 1e-4]}, [{"C": 2.0, "tol": 1e-3}], X, y]
-    spaces, points, data, labels = before = copy.deepcopy(given)
+    originals = [{"C": [1.0, 2.0], "tol": [0.001]}, [{"C": 2.0, "tol": 0.001}], X, y]
+    spaces, points, data, labels = before = copy.deepcopy(originals)
     search = small_search(LOGISTIC, spaces, initial_points=points, n_iter=3)
     arguments, inner = search.get_params(deep=False), LOGISTIC.get_params()
     search.fit(data, labels)
     assert all(getattr(search, name) is value for name, value in arguments.items())
     assert LOGISTIC.get_params() == inner and not hasattr(LOGISTIC, "coef_")
-    assert before[:2] == given[:2]
+    assert before[:2] == originals[:2]
     np.testing.assert_array_equal(data, X)
     np.testing.assert_array_equal(labels, y)
 
@@ -96,12 +96,12 @@ def test_tags_are_those_of_the_inner_estimator(inner):
         search, theirs = searches(estimator, {})
         for kind in KINDS:
             assert kind(search) == kind(estimator)
-        ours, own = get_tags(search), get_tags(estimator)
+        ours, expected = get_tags(search), get_tags(estimator)
         assert ours == get_tags(theirs)
-        assert ours.input_tags.pairwise == own.input_tags.pairwise
-        assert ours.input_tags.sparse == own.input_tags.sparse
+        assert ours.input_tags.pairwise == expected.input_tags.pairwise
+        assert ours.input_tags.sparse == expected.input_tags.sparse
         for name in ("array_api_support", "classifier_tags", "regressor_tags"):
-            assert getattr(ours, name) == getattr(own, name)
+            assert getattr(ours, name) == getattr(expected, name)
 
 
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
@@ -130,8 +130,8 @@ def test_methods_follow_the_best_estimator(estimator, grid):
         assert hasattr(ours, name) == hasattr(ours.best_estimator_, name)
         if hasattr(ours, name):
             data = ours.transform(X) if name == "inverse_transform" else X
-            found, expected = (getattr(s, name)(data) for s in (ours, theirs))
-            np.testing.assert_allclose(found, expected)
+            actual, expected = (getattr(s, name)(data) for s in (ours, theirs))
+            np.testing.assert_allclose(actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_score_uses_the_metric_of_refit(scoring, refit):
     space = {"C": [0.001, 0.01]}
     search = small_search(LOGISTIC, space, scoring=scoring, refit=refit).fit(X, y)
     macro = pytest.approx(f1_score(y, search.predict(X), average="macro"))
-    own = search.best_estimator_.score(X, y)
-    assert search.score(X, y) == (own if scoring is None else macro)
-    assert own != macro
+    accuracy = search.best_estimator_.score(X, y)
+    assert search.score(X, y) == (accuracy if scoring is None else macro)
+    assert accuracy != macro
 
 
 def test_namespace_errors_name_the_outer_class():
@@ -172,8 +172,8 @@ def test_namespace_errors_name_the_outer_class():
 def test_whole_floats_reach_the_estimator_as_ints():
     space = {"max_depth": (1, 9), "min_samples_leaf": [1, 2]}
     points = [{"max_depth": 3.0, "min_samples_leaf": 2.0}]
-    more = {"initial_points": points, "n_iter": 1, "error_score": "raise"}
-    search = small_search(DecisionTreeClassifier(), space, **more).fit(X, y)
+    params = {"initial_points": points, "n_iter": 1, "error_score": "raise"}
+    search = small_search(DecisionTreeClassifier(), space, **params).fit(X, y)
     assert repr(search.best_params_) == "{'max_depth': 3, 'min_samples_leaf': 2}"
 
 
@@ -215,14 +215,14 @@ def test_a_space_and_a_constraint():
 @pytest.mark.parametrize("n_points, n_iter", [(3, 2), (2, 2), (4, 3)])
 def test_more_initial_points_than_iterations(n_points, n_iter):
     points = [{"alpha": alpha} for alpha in (1.0, 2.0, 3.0, 3)][:n_points]
-    more = {"initial_points": points, "n_iter": n_iter}
-    search = small_search(Ridge(), {"alpha": (0.5, 5.0)}, **more)
+    params = {"initial_points": points, "n_iter": n_iter}
+    search = small_search(Ridge(), {"alpha": (0.5, 5.0)}, **params)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(X, y)
-    found = [w for w in caught if "initial_points" in str(w.message)]
-    assert len(found) == (n_points == 3)
-    for warning in found:
+    ignored = [w for w in caught if "initial_points" in str(w.message)]
+    assert len(ignored) == (n_points == 3)
+    for warning in ignored:
         assert "3 different configurations" in str(warning.message)
         assert "n_iter=2" in str(warning.message)
         assert warning.filename == __file__

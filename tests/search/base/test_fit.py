@@ -118,9 +118,9 @@ def test_conditional_parameters_of_an_option():
         {"model": [TREE], "model__max_depth": (1, 5)},
     ]
     search = small_search(pipe, spaces, n_iter=8).fit(X, y)
-    found = {(type(p["model"]).__name__, *p) for p in search.cv_results_["params"]}
+    names = {(type(p["model"]).__name__, *p) for p in search.cv_results_["params"]}
     tree = ("DecisionTreeClassifier", "model", "model__max_depth")
-    assert found == {("Ridge", "model", "model__alpha"), tree}
+    assert names == {("Ridge", "model", "model__alpha"), tree}
     assert len(search.cv_results_["params"]) == 8
 
 
@@ -161,9 +161,9 @@ def test_seeds_differ_and_an_instance_moves_on():
 def test_splits_are_drawn_once_also_under_an_unseeded_shuffle():
     rows = np.arange(150.0)[:, None]
     # The score identifies the test rows.
-    more = {"scoring": lambda model, X, y: float(np.mean(X[:, 0])), "n_iter": 3}
-    more["cv"] = KFold(3, shuffle=True)
-    search = small_search(Sometimes(), {"quality": (0.0, 1.0)}, **more)
+    params = {"scoring": lambda model, X, y: float(np.mean(X[:, 0])), "n_iter": 3}
+    params["cv"] = KFold(3, shuffle=True)
+    search = small_search(Sometimes(), {"quality": (0.0, 1.0)}, **params)
     table = search.fit(rows, y).cv_results_
     for split in range(3):
         assert len(set(table[f"split{split}_test_score"])) == 1
@@ -215,9 +215,9 @@ def test_routing_gives_the_results_of_grid_search(routing):
         GaussianNB().set_fit_request(sample_weight=True),
     )
     grid = {"gaussiannb__var_smoothing": [1e-9, 0.1, 1.0]}
-    given = {"scoring": WEIGHTED.set_score_request(sample_weight=True)}
-    given |= {"cv": GroupKFold(3), "fit_params": METADATA}
-    assert_same_results(*fit_both(model, grid, X, y, **given))
+    params = {"scoring": WEIGHTED.set_score_request(sample_weight=True)}
+    params |= {"cv": GroupKFold(3), "fit_params": METADATA}
+    assert_same_results(*fit_both(model, grid, X, y, **params))
 
 
 def test_nested_in_cross_validate_and_in_workers(routing):
@@ -226,9 +226,9 @@ def test_nested_in_cross_validate_and_in_workers(routing):
         scorer = WEIGHTED.set_score_request(sample_weight=True)
         extra |= {"cv": GroupKFold(2), "scoring": scorer}
         search = cls(model, {"var_smoothing": [1e-9, 1.0]}, **extra)
-        more = {"cv": GroupKFold(3), "scoring": scorer, "error_score": "raise"}
-        more |= {"params": METADATA, "n_jobs": n_jobs}
-        return cross_validate(search, X, y, **more)["test_score"]
+        kwargs = {"cv": GroupKFold(3), "scoring": scorer, "error_score": "raise"}
+        kwargs |= {"params": METADATA, "n_jobs": n_jobs}
+        return cross_validate(search, X, y, **kwargs)["test_score"]
 
     expected = nested(GridSearchCV)
     assert np.isfinite(expected).all()

@@ -154,23 +154,23 @@ def test_same_trials_on_every_backend_whatever_the_timing(
     backend, reference, restless_reference
 ):
     assert_same_search(smooth().fit(X, y), reference)
-    found, (around, _) = [], joblib.parallel.get_active_backend()
+    searches, (around, _) = [], joblib.parallel.get_active_backend()
 
     def run():
         with joblib.parallel_config(around, n_jobs=2):
-            found.append(restless().fit(X, y))
+            searches.append(restless().fit(X, y))
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(600)
-    assert_same_search(found[0], restless_reference)
+    assert_same_search(searches[0], restless_reference)
 
 
 def test_trials_have_limits_on_dask(cluster):
-    more = {"pre_dispatch": 1, "n_iter": 2}
-    expected = restless(**more).fit(X, y)
+    params = {"pre_dispatch": 1, "n_iter": 2}
+    expected = restless(**params).fit(X, y)
     with joblib.parallel_config("dask", client=cluster):
-        search = restless(**more, trial_limits={"time": 600}).fit(X, y)
+        search = restless(**params, trial_limits={"time": 600}).fit(X, y)
     assert [trial.state for trial in search.trials_] == ["complete"] * 2
     del search.cv_results_["state"]
     assert_same_search(search, expected)
@@ -225,8 +225,8 @@ def test_configuration_and_routing_reach_every_fit(backend):
         )
         scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
         space = {"logisticregression__C": [1e-3, 1e-1, 1.0, 10.0]}
-        more = {"n_iter": 4, "scoring": scorer, "error_score": "raise"}
-        search = smooth(**more).set_params(estimator=model, search_spaces=space)
+        params = {"n_iter": 4, "scoring": scorer, "error_score": "raise"}
+        search = smooth(**params).set_params(estimator=model, search_spaces=space)
         got = clone(search).fit(X, y, sample_weight=weights)
         with joblib.parallel_config("sequential"):
             alone = search.set_params(pre_dispatch=1).fit(X, y, sample_weight=weights)
@@ -245,8 +245,8 @@ def test_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
 def test_nested_in_a_pipeline(reference):
     pipe = make_pipeline(StandardScaler(with_mean=False, with_std=False), smooth())
     assert_same_search(pipe.fit(X, y)[-1], reference)
-    more = {"bayessearchcv__n_iter": 2, "bayessearchcv__pre_dispatch": 1}
-    assert clone(pipe).set_params(**more).fit(X, y)
+    params = {"bayessearchcv__n_iter": 2, "bayessearchcv__pre_dispatch": 1}
+    assert clone(pipe).set_params(**params).fit(X, y)
 
 
 @pytest.fixture

@@ -61,8 +61,8 @@ SCORINGS = {
 @pytest.mark.parametrize("place", range(len(SCORINGS)), ids=list(SCORINGS))
 def test_same_results_as_grid_search(place):
     scoring, refit, target = [*SCORINGS.values()][place]
-    more = {"scoring": scoring, "refit": refit, "return_train_score": place % 2 == 0}
-    ours, theirs = fit_both(SVC(), LISTS, X, y, cv=2, **more)
+    params = {"scoring": scoring, "refit": refit, "return_train_score": place % 2 == 0}
+    ours, theirs = fit_both(SVC(), LISTS, X, y, cv=2, **params)
     assert_same_results(ours, theirs)
     assert (type(ours.scorer_) is dict) == (type(theirs.scorer_) is dict)
     for name in ("refit_time_", "best_estimator_"):
@@ -75,16 +75,16 @@ def test_same_results_as_grid_search(place):
 
 def test_the_metric_of_a_rule_guides_the_search():
     def search(scoring, metric):
-        more = {"scoring": scoring, "refit": OneStandardError(metric=metric)}
-        return small_search(SVC(), {"C": [0.1, 1.0]}, **more).fit(X, y)
+        params = {"scoring": scoring, "refit": OneStandardError(metric=metric)}
+        return small_search(SVC(), {"C": [0.1, 1.0]}, **params).fit(X, y)
 
     for scoring, metric in ((["f1_macro", "accuracy"], "f1"), ("accuracy", "f1_macro")):
         with pytest.raises(ValueError, match=f"refit=.*{metric}.*not among"):
             search(scoring, metric)
-    found = search(["f1_macro", "accuracy"], "accuracy")
-    assert found.target_metric_ == "accuracy"
-    assert not hasattr(found, "best_score_")
-    assert found.best_params_ in ({"C": 0.1}, {"C": 1.0})
+    fitted = search(["f1_macro", "accuracy"], "accuracy")
+    assert fitted.target_metric_ == "accuracy"
+    assert not hasattr(fitted, "best_score_")
+    assert fitted.best_params_ in ({"C": 0.1}, {"C": 1.0})
 
 
 def test_ranks_share_the_lowest_and_put_failures_last():
@@ -176,8 +176,8 @@ def test_a_callable_that_fails_in_some_folds_has_the_error_score(error_score):
         return {"a": estimator.C, "b": 1.0}
 
     splits = [(np.arange(50, 150), np.arange(100)), (np.arange(80), np.arange(80, 150))]
-    more = {"scoring": both, "refit": False, "error_score": error_score}
-    search = small_search(SVC(), {"C": [1.0, 2.0]}, cv=splits, **more)
+    params = {"scoring": both, "refit": False, "error_score": error_score}
+    search = small_search(SVC(), {"C": [1.0, 2.0]}, cv=splits, **params)
     with pytest.warns(UserWarning):
         search.fit(X, y)
     assert search.target_metric_ == "a"
@@ -199,8 +199,8 @@ def test_finite_space_is_visited_once_and_picks_what_grid_search_picks(fits_here
         assert ours.best_params_ == theirs.best_params_
         assert ours.stop_reason_ == "exhausted"
     # With a timeout or fewer trials, the model orders the same set.
-    for n_trials, more in ((6, {"timeout": 1e6, "n_iter": 50}), (5, {"n_iter": 5})):
-        search = small_search(TREE, grid, **more).fit(X, y)
+    for n_trials, params in ((6, {"timeout": 1e6, "n_iter": 50}), (5, {"n_iter": 5})):
+        search = small_search(TREE, grid, **params).fit(X, y)
         tried = search.cv_results_["params"]
         assert len(tried) == len({repr(params) for params in tried}) == n_trials
         assert all(params in wanted for params in tried)
@@ -223,9 +223,9 @@ def test_a_constraint_that_allows_one_configuration(monkeypatch):
     assert search.stop_reason_ == "exhausted"
 
 
-def make(**more):
+def make(**params):
     space = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
-    return small_search(SVC(), space, **{"n_iter": 4, "cv": 3, **more})
+    return small_search(SVC(), space, **{"n_iter": 4, "cv": 3, **params})
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -24,7 +24,7 @@ from skbayes.defaults import models
 pytestmark = pytest.mark.usefixtures("fits_here")
 
 X, y = load_iris(return_X_y=True)
-OWN = {"max_depth": 2, "min_samples_leaf": 1}
+OWN_VALUES = {"max_depth": 2, "min_samples_leaf": 1}
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 
 
@@ -33,11 +33,11 @@ def first_row(results):
     return 0
 
 
-def fitted(search, *given):
+def fitted(search, *arguments):
     with pytest.warns(
         UserWarning, match=r"^No trial was finished within .*timeout=1e-09"
     ):
-        return search.fit(*(given or (X, y)))
+        return search.fit(*(arguments or (X, y)))
 
 
 def check_usable(search, X):
@@ -59,9 +59,9 @@ def check_usable(search, X):
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_every_search_ends_with_the_own_configuration(kind, refit, tmp_path):
     chosen = {} if refit else {"refit": False}
-    given = data(kind)
-    search = fitted(make(kind, timeout=1e-9, **chosen), *given)
-    check_usable(search, given[0])
+    arguments = data(kind)
+    search = fitted(make(kind, timeout=1e-9, **chosen), *arguments)
+    check_usable(search, arguments[0])
     assert hasattr(search, "best_estimator_") == refit
     if hasattr(search, "best_params_"):
         assert search.best_index_ == 0
@@ -78,25 +78,25 @@ def test_every_search_ends_with_the_own_configuration(kind, refit, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "more, own",
+    "more, expected",
     [
-        ({"refit": "ensemble"}, OWN),
-        ({"refit": "corrected"}, OWN),
-        ({"refit": first_row}, OWN),
-        ({"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}, OWN),
+        ({"refit": "ensemble"}, OWN_VALUES),
+        ({"refit": "corrected"}, OWN_VALUES),
+        ({"refit": first_row}, OWN_VALUES),
+        ({"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}, OWN_VALUES),
         ({"scoring": ["accuracy", "f1_macro"], "refit": False}, None),
-        ({"scoring": both, "refit": "a"}, OWN),
-        ({"constraints": {"recall_macro": ">= 0.5"}}, OWN),
-        ({"return_folds": "predict_proba", "return_train_score": True}, OWN),
-        ({"return_folds": ["all", "estimators"]}, OWN),
-        ({"pruning": True, "n_jobs": 2}, OWN),
-        ({"trial_limits": {"time": 100}}, OWN),
+        ({"scoring": both, "refit": "a"}, OWN_VALUES),
+        ({"constraints": {"recall_macro": ">= 0.5"}}, OWN_VALUES),
+        ({"return_folds": "predict_proba", "return_train_score": True}, OWN_VALUES),
+        ({"return_folds": ["all", "estimators"]}, OWN_VALUES),
+        ({"pruning": True, "n_jobs": 2}, OWN_VALUES),
+        ({"trial_limits": {"time": 100}}, OWN_VALUES),
     ],
 )
-def test_a_search_without_a_finished_trial_is_usable(more, own):
-    search = BayesSearchCV(TREE, SPACE, timeout=1e-9, cv=3, random_state=0, **more)
+def test_a_search_without_a_finished_trial_is_usable(params, expected):
+    search = BayesSearchCV(TREE, SPACE, timeout=1e-9, cv=3, random_state=0, **params)
     check_usable(fitted(search), X)
-    assert vars(search).get("best_params_") == own
+    assert vars(search).get("best_params_") == expected
 
 
 def allows(params):
@@ -129,19 +129,19 @@ def test_results_that_need_a_finished_trial_are_named():
 
 def test_a_journal_continues_with_the_aborted_trials(tmp_path):
     journal = tmp_path / "journal.jsonl"
-    more = {"n_iter": 4, "cv": 2, "random_state": 0}
-    search = BayesSearchCV(TREE, SPACE, journal=journal, timeout=1e-9, **more)
+    params = {"n_iter": 4, "cv": 2, "random_state": 0}
+    search = BayesSearchCV(TREE, SPACE, journal=journal, timeout=1e-9, **params)
     for _ in range(2):
         assert len(fitted(search).trials_) == 1
         assert list(skbayes.load_history(journal)["state"]) == ["unfinished"]
     search.set_params(timeout=None).fit(X, y)
-    plain = BayesSearchCV(TREE, SPACE, **more).fit(X, y)
+    plain = BayesSearchCV(TREE, SPACE, **params).fit(X, y)
     assert search.trials_.params == plain.trials_.params
     assert search.best_score_ == plain.best_score_
 
 
 def test_results_without_scores_are_no_knowledge():
-    known = fitted(BayesSearchCV(TREE, SPACE, timeout=1e-9))
-    search = BayesSearchCV(TREE, SPACE, n_iter=2, cv=2, warm_start_from=known)
+    unfinished = fitted(BayesSearchCV(TREE, SPACE, timeout=1e-9))
+    search = BayesSearchCV(TREE, SPACE, n_iter=2, cv=2, warm_start_from=unfinished)
     with pytest.warns(UserWarning, match="1 without a comparable score"):
         assert search.fit(X, y).best_score_ > 0
