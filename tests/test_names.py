@@ -46,9 +46,9 @@ def test_a_search_shows_what_is_documented(fitted):
     theirs = RandomizedSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0)
     if fitted:
         search, theirs = (s.fit(*load_iris(return_X_y=True)) for s in (search, theirs))
-    more = {name for name in set(dir(search)) - set(dir(theirs)) if name[0] != "_"}
+    added = {name for name in set(dir(search)) - set(dir(theirs)) if name[0] != "_"}
     doc = skbayes.BayesSearchCV.__doc__
-    undocumented = {name for name in more if f"    {name} : " not in doc}
+    undocumented = {name for name in added if f"    {name} : " not in doc}
     # Methods of this package, each with a separate page.
     assert "results_frame" in undocumented
     for name in undocumented:
@@ -63,12 +63,12 @@ def test_lazy_names_can_be_pickled():
 def trees():
     """Return the syntax trees of the modules of the package by name."""
     package = Path(skbayes.__file__).parent
-    found = {}
+    trees_by_name = {}
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package.parent).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__")
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
-    return found
+        trees_by_name[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return trees_by_name
 
 
 QUESTIONS = ("What", "How", "Which", "Where", "When", "Whether")

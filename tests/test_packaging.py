@@ -111,13 +111,13 @@ def test_text_files_have_an_encoding():
 
 
 def test_files_contain_no_path_of_a_machine(tracked_files):
-    found = [
+    mentions = [
         f"{path.relative_to(ROOT)}: {match[0].decode()}"
         for path in tracked_files
         if path.is_file() and path.suffix not in {".png", ".gz"}
         for match in MACHINE_PATH.finditer(path.read_bytes())
     ]
-    assert not found
+    assert not mentions
 
 
 def test_paths_of_a_machine_are_recognized():

@@ -43,7 +43,7 @@ def test_editors_complete_the_arguments(name):
     here = jedi.InterpreterEnvironment()
     names = inspect.signature(getattr(skbayes, name)).parameters
     code = f"from skbayes import {name} as A\nA("
-    more = [code[:-2] + "class B(A):\n    pass\nB("] if name in SEARCHES else []
-    for each in [code, *more]:
+    in_subclass = [code[:-2] + "class B(A):\n    pass\nB("] if name in SEARCHES else []
+    for each in [code, *in_subclass]:
         items = jedi.Script(each, environment=here).complete()
         assert {i.name for i in items} >= {f"{n}=" for n in names}

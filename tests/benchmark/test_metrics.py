@@ -33,17 +33,17 @@ SCORES = [1.0, 9.0, 3.0, 5.0, 9.0, 2.0, 8.5, 0.0]
 
 def test_measures_of_one_objective():
     table = make_table(SCORES, tolerance=0.5)
-    found = measure(make_run([0, 2, 3, 6, 5, 4, 7, 1]), table)
-    assert {name: m.value for name, m in found.items()} == {
+    measures = measure(make_run([0, 2, 3, 6, 5, 4, 7, 1]), table)
+    assert {name: m.value for name, m in measures.items()} == {
         "ftb": 8,  # row 1 is the first of the equal rows in the file
         "ftb_any": 6,
         "ftc": 4,
         "fb": 0.0,
     }
-    assert not any(m.censored for m in found.values())
+    assert not any(m.censored for m in measures.values())
     # No run takes fewer than its first rows.
-    found = measure(make_run([1, 0, 2]), table)
-    assert [found[name].value for name in ("ftb", "ftb_any", "ftc")] == [3, 3, 3]
+    measures = measure(make_run([1, 0, 2]), table)
+    assert [measures[name].value for name in ("ftb", "ftb_any", "ftc")] == [3, 3, 3]
     assert np.isnan(summarize([make_run([1, 0, 2])], table)["ftb"].sd)
 
 
@@ -58,8 +58,8 @@ def test_measures_of_several_objectives():
     # The front: rows 1, 3 and 4.
     table = make_table([1, 5, 2, 4, 3, 0], [1, 1, 2, 3, 4, 0], front_budget=4)
     assert table.front.tolist() == [1, 3, 4]
-    found = measure(make_run([0, 2, 5, 4, 1, 3], n_objectives=2), table)
-    assert found == {"fto": (4, False), "fta": (6, False), "fbp": (1, False)}
+    measures = measure(make_run([0, 2, 5, 4, 1, 3], n_objectives=2), table)
+    assert measures == {"fto": (4, False), "fta": (6, False), "fbp": (1, False)}
 
 
 def test_censored_runs_count_to_their_cap_and_are_marked():
@@ -76,11 +76,11 @@ def test_censored_runs_count_to_their_cap_and_are_marked():
 
 def test_curves_go_on_where_a_run_ended():
     table = make_table(SCORES)
-    found = curves([make_run([0, 3, 2, 1]), make_run([2, 6])], table, 5)
-    np.testing.assert_array_equal(found, [[8, 4, 4, 0, 0], [6, 0.5, 0.5, 0.5, 0.5]])
+    actual = curves([make_run([0, 3, 2, 1]), make_run([2, 6])], table, 5)
+    np.testing.assert_array_equal(actual, [[8, 4, 4, 0, 0], [6, 0.5, 0.5, 0.5, 0.5]])
     several = make_table([1, 5, 2, 4, 3, 0], [1, 1, 2, 3, 4, 0])
-    found = curves([make_run([0, 1, 4, 3], n_objectives=2)], several, 4)
-    np.testing.assert_array_equal(found, [[0, 1, 2, 3]])
+    actual = curves([make_run([0, 1, 4, 3], n_objectives=2)], several, 4)
+    np.testing.assert_array_equal(actual, [[0, 1, 2, 3]])
 
 
 @pytest.mark.parametrize("n, k", [(1, 1), (5, 1), (6, 2), (7, 7), (9, 4)])

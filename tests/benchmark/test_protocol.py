@@ -140,9 +140,9 @@ def test_an_interrupted_benchmark_continues(small, tmp_path, monkeypatch):
     first = benchmark(["random"], [table], seeds=3, folder=tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(protocol, "run_method", counted)
-        more = benchmark(["random"], [table], seeds=5, folder=tmp_path)
+        runs = benchmark(["random"], [table], seeds=5, folder=tmp_path)
     assert calls == [("random", 3), ("random", 4)]
-    assert more[:3] == first
+    assert runs[:3] == first
 
 
 def test_torn_line_costs_one_run(small, tmp_path):
@@ -205,11 +205,11 @@ def test_wrong_method_is_refused_before_any_run(table, tmp_path, method, message
 def test_named_surrogates_are_the_optimizers(table):
     method = make_factory("gp+ucb")(table, 0)
     options = {"surrogate": "gp", "acquisition": "ucb", "n_initial_points": 0}
-    own = Optimizer(table.space, **options, random_state=0)
+    optimizer = Optimizer(table.space, **options, random_state=0)
     for row in (3, 50, 100):
-        for one in (method, own):
+        for one in (method, optimizer):
             one.tell(table.params[row], float(table.scores[row, 0]))
-    assert method.ask() == own.ask()
+    assert method.ask() == optimizer.ask()
     rows = [run_method("random", table, seed, cap=20).rows for seed in (0, 0, 1)]
     assert rows[0] == rows[1] != rows[2]
     name = "skbayes.benchmark.methods:RandomSearch"

@@ -184,11 +184,11 @@ def test_nearest_row_by_brute_force(table):
     free = np.array([True, False, True, True])
     for x in np.random.default_rng(1).random((50, 3)):
         params = table.at(x)
-        own = table.position(params)
+        position = table.position(params)
         distances = [
-            (row[0] - own[0]) ** 2
+            (row[0] - position[0]) ** 2
             + (p["kind"] != params["kind"])
-            + (row[2] - own[2]) ** 2
+            + (row[2] - position[2]) ** 2
             for row, p in zip(table.X, table.params, strict=True)
         ]
         expected = min(np.flatnonzero(free), key=lambda i: distances[i])

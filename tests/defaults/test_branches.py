@@ -21,7 +21,7 @@ from skbayes.space.optimum_prior import ModelStarts
 
 SLOPES = {"LogisticRegression": -1.0, "SVC": 2.0, "DecisionTreeClassifier": 0.5}
 NAMES = {"DecisionTreeClassifier": "max_depth"}
-KNOWN = {
+KNOWLEDGE = {
     kind: {
         "portfolio": [{}, {NAMES.get(kind, "C"): 3}, {NAMES.get(kind, "C"): 9}],
         "regrets": [[50], [20], [40]],
@@ -59,15 +59,15 @@ def pipeline(model=MODELS[0]):
     return Pipeline([("scale", StandardScaler()), ("clf", model)])
 
 
-def prior_of(estimator, notation, known=KNOWN):
+def prior_of(estimator, notation, knowledge=KNOWLEDGE):
     space = Space.from_notation(notation)
     parts = parts_of(estimator, DataFacts())
-    with mock.patch.object(learned_priors, "library", lambda: known):
+    with mock.patch.object(learned_priors, "library", lambda: knowledge):
         return learned_prior(parts, space, own_values(estimator))
 
 
-def model_of(params, own="LogisticRegression"):
-    return type(params["clf"]).__name__ if "clf" in params else own
+def model_of(params, default="LogisticRegression"):
+    return type(params["clf"]).__name__ if "clf" in params else default
 
 
 def tried_first(prior):
@@ -80,16 +80,16 @@ def tried_first(prior):
         X = np.vstack([X, portfolio.rows[[place]]])
 
 
-@pytest.mark.parametrize("own", MODELS[:2], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("model", MODELS[:2], ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_each_model_begins_with_the_best_of_its_portfolio(notation, own):
-    prior = prior_of(pipeline(own), NOTATIONS[notation])
+def test_each_model_begins_with_the_best_of_its_portfolio(notation, model):
+    prior = prior_of(pipeline(model), NOTATIONS[notation])
     tried = tried_first(prior)
-    kinds = [model_of(params, type(own).__name__) for params in tried]
+    kinds = [model_of(params, type(model).__name__) for params in tried]
     expected = {"LogisticRegression", "SVC"}
     if notation != "step":
         expected.add("RandomForestClassifier")
-    if notation == "own model is implied" and isinstance(own, SVC):
+    if notation == "own model is implied" and isinstance(model, SVC):
         expected.remove("LogisticRegression")
     assert set(kinds) == expected and len(kinds) == len(expected)
     for kind, params in zip(kinds, tried, strict=True):
@@ -101,13 +101,13 @@ def test_each_model_begins_with_the_best_of_its_portfolio(notation, own):
 
 @pytest.mark.parametrize("notation", ["choice", "list of dicts"])
 def test_a_model_without_a_portfolio_begins_with_its_own_values(notation):
-    known = {"SVC": KNOWN["SVC"]}
-    (own,) = (
+    knowledge = {"SVC": KNOWLEDGE["SVC"]}
+    (params,) = (
         params
-        for params in tried_first(prior_of(pipeline(), NOTATIONS[notation], known))
+        for params in tried_first(prior_of(pipeline(), NOTATIONS[notation], knowledge))
         if model_of(params) == "LogisticRegression"
     )
-    assert own["clf__C"] == 1.0
+    assert params["clf__C"] == 1.0
 
 
 def test_there_is_no_branch_without_a_choice_among_models():

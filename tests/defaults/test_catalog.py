@@ -85,13 +85,13 @@ def test_a_class_has_its_parameters_own_values_and_samples(package, name):
         notation = _space(estimator, facts)
         space = Space.from_notation(notation)
         if package != "catboost":  # its get_params has only what was set
-            own = estimator.get_params(deep=False)
-            assert set(_names(entry.build(own, facts))) <= own.keys()
+            defaults = estimator.get_params(deep=False)
+            assert set(_names(entry.build(defaults, facts))) <= defaults.keys()
         # A fallback stands for an own value that cannot be fitted.
         if not any(isinstance(one, Fallback) for one in built.values()):
-            own = space.selection(own_values(estimator))
-            assert own is not None
-            assert set(own) <= set(space.parameter_names)
+            defaults = space.selection(own_values(estimator))
+            assert defaults is not None
+            assert set(defaults) <= set(space.parameter_names)
         sample = _samples(space, 2)
         models = [clone(estimator).set_params(**params) for params in sample]
         for params, model in zip(sample, models, strict=True):
@@ -172,7 +172,7 @@ def test_class_weights_are_there_where_classes_differ_in_size():
     assert _weights("RandomForestClassifier", 100, 300, own_score=True)
     # Quantiles of many weighted rows take long, and accuracy seldom needs them.
     cases = (100, True), (100, False), (50, True)
-    assert [_weights(histogram, n, 3 * n, own) for n, own in cases] == [False, 1, 1]
+    assert [_weights(histogram, n, 3 * n, s) for n, s in cases] == [False, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -288,11 +288,11 @@ def _kernels(svm, facts):
 @pytest.mark.parametrize("name", ["SVC", "SVR", "NuSVR"])
 def test_the_margin_of_a_linear_kernel_follows_the_variance(name):
     svm = SKLEARN[name]()
-    known = [_kernels(svm, DataFacts.of(s * X, y, 0.8)) for s in (1.0, 100.0, 1000.0)]
-    one, hundred, thousand = (kernels["linear"]["C"][1] for kernels in known)
+    spaces = [_kernels(svm, DataFacts.of(s * X, y, 0.8)) for s in (1.0, 100.0, 1000.0)]
+    one, hundred, thousand = (kernels["linear"]["C"][1] for kernels in spaces)
     assert hundred == pytest.approx(100.0 * thousand) and hundred < 1e-3 * one
     # The radial basis function is bounded.
-    assert len({kernels["rbf"]["C"] for kernels in known}) == 1
+    assert len({kernels["rbf"]["C"] for kernels in spaces}) == 1
     # An unused kernel does not get the own margin.
     facts = DataFacts.of(1000.0 * X, y)
     assert _kernels(svm.set_params(C=500.0), facts)["linear"]["C"][1] < 1.0
@@ -306,11 +306,11 @@ def test_the_margin_of_a_linear_kernel_follows_the_variance(name):
 
 @pytest.mark.parametrize("name", ["SVC", "NuSVC"])
 def test_polynomials_of_few_columns_have_small_widths_and_margins(name):
-    for n_features, few in ((3, True), (60, False)):
+    for n_features, small_widths in ((3, True), (60, False)):
         facts = DataFacts(n_rows=150, n_features=n_features, n_classes=2)
         kernels = _kernels(SKLEARN[name](), facts)
-        assert (kernels["poly"]["gamma"].values[-1] == "scale") == few
-        if name == "SVC" and few:
+        assert (kernels["poly"]["gamma"].values[-1] == "scale") == small_widths
+        if name == "SVC" and small_widths:
             assert kernels["poly"]["C"][1] < kernels["rbf"]["C"][1]
 
 
@@ -353,13 +353,13 @@ def test_wide_data_have_no_solver_that_visits_rows_one_by_one():
         clone(steps).set_params(**params).fit(X, y)
 
 
-OWN, OTHER = (DataFacts.of(X, None, 1.0, own_score) for own_score in (True, False))
+SCORED, OTHER = (DataFacts.of(X, None, 1.0, own_score) for own_score in (True, False))
 
 
 @pytest.mark.parametrize("name", ["KMeans", "GaussianMixture", "KernelDensity", "PCA"])
 def test_steps_that_change_the_columns_are_not_tuned_by_a_score_of_columns(name):
     steps = make_pipeline(SKLEARN["StandardScaler"](), SKLEARN[name]())
-    assert "standardscaler" not in _space(steps, OWN)
+    assert "standardscaler" not in _space(steps, SCORED)
     assert "standardscaler" in _space(steps, OTHER)
 
 

@@ -40,8 +40,8 @@ def _space(estimator):
 def _options(space, name):
     if name not in names_in(space):
         return []
-    found = space.get(name)
-    return found.dimension.values if isinstance(found, Choice) else [found]
+    entry = space.get(name)
+    return entry.dimension.values if isinstance(entry, Choice) else [entry]
 
 
 TF_IDF, XGB, LGBM = "TfidfVectorizer", "XGBRegressor", "LGBMClassifier"
@@ -106,11 +106,11 @@ def test_entries_that_conflict_with_a_set_parameter_are_removed(
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "own"), [(30, 1), (30, 2), (30, 3), (30, None), (3, 1), (3, 2)]
+    ("n_rows", "n_components"), [(30, 1), (30, 2), (30, 3), (30, None), (3, 1), (3, 2)]
 )
-def test_components_of_arpack_are_fewer_than_all(own, n_rows):
+def test_components_of_arpack_are_fewer_than_all(n_components, n_rows):
     rows = X[:: len(X) // n_rows][:n_rows]
-    pca = SKLEARN["PCA"](svd_solver="arpack", n_components=own)
+    pca = SKLEARN["PCA"](svd_solver="arpack", n_components=n_components)
     space = space_of(parts_of(pca, DataFacts.of(rows, np.arange(n_rows) % 2)))
     for config in Space.from_notation(space).covering_sample():
         fitted = clone(pca).set_params(**config).fit(rows)

@@ -43,7 +43,7 @@ from skbayes.defaults.learned_prior import (
 from skbayes.defaults.parts import own_values, parts_of
 from skbayes.space import Choice, Space
 
-KNOWN = {
+KNOWLEDGE = {
     "Toy": {
         "portfolio": [{}, {"C": 10.0, "kernel": "linear"}],
         "regrets": [[50, 20], [0, 30]],
@@ -57,29 +57,29 @@ KNOWN = {
 
 def toy(**knowledge):
     """Return made-up knowledge about SVC."""
-    return {"SVC": {**KNOWN["Toy"], **knowledge}}
+    return {"SVC": {**KNOWLEDGE["Toy"], **knowledge}}
 
 
-def prior_of(estimator, space, known, y=None):
+def prior_of(estimator, space, knowledge, y=None):
     parts = parts_of(estimator, DataFacts.of(None, y))
     space, values = Space.from_notation(space), own_values(estimator)
-    with mock.patch.object(learned_priors, "library", lambda: known):
+    with mock.patch.object(learned_priors, "library", lambda: knowledge):
         return learned_prior(parts, space, values)
 
 
-def portfolio_of(estimator, space, known, y=None):
-    prior = prior_of(estimator, space, known, y)
-    found = prior and prior.portfolio
-    return None if found is None else prior.space.decode(found.rows)
+def portfolio_of(estimator, space, knowledge, y=None):
+    prior = prior_of(estimator, space, knowledge, y)
+    portfolio = prior and prior.portfolio
+    return None if portfolio is None else prior.space.decode(portfolio.rows)
 
 
 def test_the_file_is_complete_and_consistent():
     path = files("skbayes.defaults").joinpath("knowledge.json")
     assert len(path.read_text("utf-8")) < 87_000
-    known = [c for own, c in all_estimators() if ("sklearn", own) in CATALOG]
-    named = {base.__name__ for c in known for base in c.__mro__}
+    classes = [c for name, c in all_estimators() if ("sklearn", name) in CATALOG]
+    named = {base.__name__ for c in classes for base in c.__mro__}
     for name, one in library().items():
-        assert name.removesuffix(" of texts") in named | {own for _, own in CATALOG}
+        assert name.removesuffix(" of texts") in named | {name for _, name in CATALOG}
         regrets = np.array(one["regrets"])
         if regrets.size:
             assert one["portfolio"][0] == {}
@@ -205,13 +205,13 @@ def test_forests_of_xgboost_do_not_use_the_knowledge_of_boosting():
 
 
 def test_densities_are_linear_between_numbers_and_constant_beyond():
-    density = KNOWN["Toy"]["densities"]["C"]
-    found = log_density(density, [1e-5, 0.01, 0.1, 1.0, 10.0, 100.0, 1e9, 0.0])
-    np.testing.assert_allclose(found, [-1, -1, -0.5, 0, 1, 2, 2, -1])
+    density = KNOWLEDGE["Toy"]["densities"]["C"]
+    densities = log_density(density, [1e-5, 0.01, 0.1, 1.0, 10.0, 100.0, 1e9, 0.0])
+    np.testing.assert_allclose(densities, [-1, -1, -0.5, 0, 1, 2, 2, -1])
     # Options count by value and type.
     density = {"options": [[True, 1.0], [1, 2.0], [None, 3.0], [[5, 5], 4.0]]}
-    found = log_density(density, [True, 1, None, (5, 5), "other"])
-    np.testing.assert_allclose(found, [1, 2, 3, 4, 0])
+    densities = log_density(density, [True, 1, None, (5, 5), "other"])
+    np.testing.assert_allclose(densities, [1, 2, 3, 4, 0])
 
 
 def test_the_density_of_a_range_of_the_users_own():
@@ -237,21 +237,21 @@ def test_the_density_of_a_list_of_the_users_own():
 
 @pytest.mark.parametrize("scale", [1.0, 1000.0])
 def test_some_parameters_are_relative_to_the_scale_of_the_target(scale):
-    known = {"Ridge": {**toy(y_scaled=["alpha"])["SVC"]}}
-    known["Ridge"]["densities"] = {"alpha": KNOWN["Toy"]["densities"]["C"]}
-    known["Ridge"]["portfolio"] = [{}, {"alpha": 0.5}]
+    knowledge = {"Ridge": {**toy(y_scaled=["alpha"])["SVC"]}}
+    knowledge["Ridge"]["densities"] = {"alpha": KNOWLEDGE["Toy"]["densities"]["C"]}
+    knowledge["Ridge"]["portfolio"] = [{}, {"alpha": 0.5}]
     y = scale * np.array([-1.0, 1.0])
     space = {"alpha": (0.1, 1000.0, "log-uniform")}
-    prior = prior_of(Ridge(), space, known, y)
+    prior = prior_of(Ridge(), space, knowledge, y)
     X = prior.space.encode([{"alpha": 0.5 * scale}, {"alpha": 0.25 * scale}])
     expected = np.diff(np.interp(np.log([0.5, 0.25]), np.log([0.01, 1.0]), [-1, 0]))
     np.testing.assert_allclose(np.diff(prior.log_density(X)), expected, atol=0.05)
-    assert portfolio_of(Ridge(), space, known, y)[1] == {"alpha": 0.5 * scale}
+    assert portfolio_of(Ridge(), space, knowledge, y)[1] == {"alpha": 0.5 * scale}
 
 
 SHARES = (0.1, 50.0)
 KERNELS = {"kernel": ["rbf", "linear"]}
-FEW = {"n_estimators": (30, 200, "log-uniform")}
+N_TREES = {"n_estimators": (30, 200, "log-uniform")}
 BEST_IS_RBF = Space.from_notation(
     {"C": SHARES, **KERNELS}, constraint=lambda params: params["kernel"] == "rbf"
 )
@@ -269,7 +269,7 @@ def with_option(n_others):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "space", "known", "name", "expected"),
+    ("estimator", "space", "knowledge", "name", "expected"),
     [
         # The estimator's own values come first.
         (SVC(C=2.0), {"C": SHARES, **KERNELS}, toy(), "C", [2.0, 10.0]),
@@ -289,17 +289,17 @@ def with_option(n_others):
         (SVC(), {"C": (0.1, 100.0, LOG)}, LACKING, "C", [1.0, 10.0, 50.0]),
         (boosted(), {**RATE, **TREES}, BOOSTING, "n_estimators", [100, 400, 80]),
         # A low learning rate needs its number of rounds.
-        (boosted(), {**RATE, **FEW}, BOOSTING, "n_estimators", [100, 80]),
+        (boosted(), {**RATE, **N_TREES}, BOOSTING, "n_estimators", [100, 80]),
         (boosted(100), RATE, BOOSTING, "learning_rate", [0.1, 0.2]),
         (boosted(300), RATE, BOOSTING, "learning_rate", [0.1, 0.02]),
         (boosted(9), RATE, BOOSTING, "learning_rate", None),
     ],
 )
 def test_a_portfolio_has_the_points_that_fit_the_space(
-    estimator, space, known, name, expected
+    estimator, space, knowledge, name, expected
 ):
-    found = portfolio_of(estimator, space, known)
-    values = None if found is None else [params[name] for params in found]
+    portfolio = portfolio_of(estimator, space, knowledge)
+    values = None if portfolio is None else [params[name] for params in portfolio]
     if isinstance((expected or [""])[0], str):
         assert values == expected
     else:
@@ -307,9 +307,9 @@ def test_a_portfolio_has_the_points_that_fit_the_space(
 
 
 def test_a_value_that_is_no_number_has_no_density():
-    density = KNOWN["Toy"]["densities"]["C"]
-    found = log_density(density, [float("nan"), 1.0, float("inf")])
-    np.testing.assert_array_equal(found, [0.0, 0.0, 2.0])
+    density = KNOWLEDGE["Toy"]["densities"]["C"]
+    densities = log_density(density, [float("nan"), 1.0, float("inf")])
+    np.testing.assert_array_equal(densities, [0.0, 0.0, 2.0])
     prior = prior_of(SVC(), {"C": [float("nan"), 1.0, 100.0]}, toy())
     assert np.isfinite(
         prior.log_density(prior.sample(5, np.random.default_rng(0)))
@@ -326,11 +326,11 @@ def test_steps_without_a_portfolio_do_not_change_that_of_the_last_step():
     space = {"tfidfvectorizer__binary": [True, False], **bounds}
     pipeline = make_pipeline(TfidfVectorizer(), SVC())
     density = {"options": [[True, 1.0], [False, -1.0]]}
-    known = {**toy(), "TfidfVectorizer": steps(binary=density)}
+    knowledge = {**toy(), "TfidfVectorizer": steps(binary=density)}
     expected = portfolio_of(pipeline, space, toy())
     assert len(expected) == 2
-    assert portfolio_of(pipeline, space, known) == expected
-    prior = prior_of(pipeline, space, known)
+    assert portfolio_of(pipeline, space, knowledge) == expected
+    prior = prior_of(pipeline, space, knowledge)
     X = prior.space.encode(
         [{**expected[0], "tfidfvectorizer__binary": binary} for binary in (True, False)]
     )
@@ -347,7 +347,7 @@ def test_steps_without_a_portfolio_do_not_change_that_of_the_last_step():
     ],
 )
 def test_classifiers_of_tf_idf_weights_have_knowledge_of_their_own(first, name):
-    known = {"SVC": {"tables": 1}, "SVC of texts": {"tables": 2}}
+    knowledge = {"SVC": {"tables": 1}, "SVC of texts": {"tables": 2}}
     *_, part = parts_of(make_pipeline(*first, SVC()), DataFacts())
-    with mock.patch.object(learned_priors, "library", lambda: known):
-        assert knowledge_of(part) is known.get(name)
+    with mock.patch.object(learned_priors, "library", lambda: knowledge):
+        assert knowledge_of(part) is knowledge.get(name)

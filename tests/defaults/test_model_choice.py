@@ -262,10 +262,10 @@ def test_the_printed_code_gives_an_equal_pipeline_and_space(name):
     choice = models(*USED[name])
     names = {}
     exec(repr(choice), names)
-    found = ModelChoice(names["estimator"], names["search_spaces"])
-    assert same(found.estimator, choice.estimator)
-    assert same(plain(found.search_spaces), plain(dict(choice.search_spaces)))
-    assert repr(found) == repr(choice)
+    executed = ModelChoice(names["estimator"], names["search_spaces"])
+    assert same(executed.estimator, choice.estimator)
+    assert same(plain(executed.search_spaces), plain(dict(choice.search_spaces)))
+    assert repr(executed) == repr(choice)
 
 
 def learners(X, y, **options):
@@ -327,12 +327,12 @@ def test_boosting_receives_categories():
         again = pickle.loads(pickle.dumps(pipeline))
         assert np.array_equal(again.predict_proba(new), pipeline.predict_proba(new))
         assert np.isfinite(again.predict_proba(new)).all()
-    histogram, light, cat, own = (pipeline[-1] for pipeline in fitted)
+    histogram, light, cat, chosen = (pipeline[-1] for pipeline in fitted)
     assert histogram.is_categorical_.tolist() == [True, True, False]
     assert "num_cat=0" not in light.booster_.model_to_string()
     assert cat.get_cat_feature_indices() == [0, 1]
-    assert own.get_params()["cat_feature"] == [1]
-    assert "categorical_features" not in own.get_params()
+    assert chosen.get_params()["cat_feature"] == [1]
+    assert "categorical_features" not in chosen.get_params()
     # Without categories, the models and columns are the plain ones.
     model, space = next(
         (model, space)
@@ -382,9 +382,9 @@ def columns(classifiers):
     return [classifiers[name][0] for name in names]
 
 
-def assert_equal(found, expected):
-    found, expected = pd.DataFrame(found), pd.DataFrame(expected)
-    pd.testing.assert_frame_equal(found, expected.reset_index(drop=True))
+def assert_equal(actual, expected):
+    actual, expected = pd.DataFrame(actual), pd.DataFrame(expected)
+    pd.testing.assert_frame_equal(actual, expected.reset_index(drop=True))
 
 
 def empty_tables():
@@ -460,9 +460,9 @@ def test_a_column_of_polars_may_be_empty():
 def test_columns_are_converted():
     when = datetime.datetime(2026, 3, 1, 18)
     parts = ColumnConverter(to="dates")
-    found = parts.fit_transform([[when], [None], ["2026-03-02"]])
-    assert found[0].tolist() == [20513.75, 3, 1, 6, 18]
-    assert np.isnan(found[1]).all() and found[2, 3] == 0
+    converted = parts.fit_transform([[when], [None], ["2026-03-02"]])
+    assert converted[0].tolist() == [20513.75, 3, 1, 6, 18]
+    assert np.isnan(converted[1]).all() and converted[2, 3] == 0
     assert parts.get_feature_names_out(["t"])[0] == "t_days"
     rows = [["1", datetime.timedelta(seconds=2)], [Decimal(3), "no number"]]
     assert np.array_equal(

@@ -93,8 +93,8 @@ def test_a_name_that_is_close_to_a_parameter_gets_a_warning(
     with pytest.warns(UserWarning, match=f"'{prefix}{name}'"):
         _check(estimator, {f"{prefix}n_estimators": choice})
     # A name that the user has set is known.
-    own = wrap(_boosting(package, **{name: 2}))
-    _check(own, {f"{prefix}{name}": [2, 30]})
+    model = wrap(_boosting(package, **{name: 2}))
+    _check(model, {f"{prefix}{name}": [2, 30]})
 
 
 def test_a_misspelled_name_in_a_choice_among_models_gets_a_warning():
@@ -159,14 +159,14 @@ PAIRS = [
 @in_places("package first second", PAIRS)
 def test_two_names_of_one_parameter_are_refused(package, first, second, place):
     prefix, wrap = WRAPPED[place]
-    for own, other in ((first, second), (second, first)):
-        estimator = wrap(_boosting(package, **{own: 3}))
-        with pytest.raises(ValueError, match=f"'{prefix}{other}'.*'{prefix}{own}' is"):
+    for name, other in ((first, second), (second, first)):
+        estimator = wrap(_boosting(package, **{name: 3}))
+        with pytest.raises(ValueError, match=f"'{prefix}{other}'.*'{prefix}{name}' is"):
             _check(estimator, {f"{prefix}{other}": [2, 4]})
         option = Choice([(estimator, {f"m__{prefix}{other}": [2, 4]})])
         with pytest.raises(ValueError, match="two names of one parameter"):
             _check(Pipeline([("m", LogisticRegression())]), {"m": option})
-        _check(wrap(_boosting(package, **{own: 3})), {f"{prefix}{own}": [2, 4]})
+        _check(wrap(_boosting(package, **{name: 3})), {f"{prefix}{name}": [2, 4]})
     both = {f"{prefix}{first}": [2, 4], f"{prefix}{second}": [2, 4]}
     with pytest.raises(ValueError, match="' also: these are two names of one"):
         _check(wrap(_boosting(package)), both)
@@ -199,12 +199,12 @@ def test_names_that_lightgbm_ignores_are_refused(name):
         ("catboost", "eta", 0.2, "learning_rate"),
     ],
 )
-def test_the_default_space_has_the_name_that_is_set(package, own, value, name, place):
+def test_the_default_space_has_the_name_that_is_set(package, alias, value, name, place):
     prefix, wrap = WRAPPED[place]
-    estimator = wrap(_boosting(package, **{own: value}))
+    estimator = wrap(_boosting(package, **{alias: value}))
     space = default_space(estimator, X, y)
     assert f"'{prefix}{name}'" not in repr(dict(space)).replace('"', "'")
-    assert f"{prefix}{own}" in repr(dict(space))
+    assert f"{prefix}{alias}" in repr(dict(space))
     _check(estimator, dict(space))
 
 
@@ -267,9 +267,9 @@ class Own(ClassifierMixin, BaseEstimator):
 
 
 class Child(Own):
-    def __init__(self, more=None, **kwargs):
+    def __init__(self, values=None, **kwargs):
         super().__init__(**kwargs)
-        self.more = more
+        self.values = values
 
 
 REAL = ("real", "optional", "default")
@@ -284,8 +284,8 @@ def test_pairs_of_integers_for_an_own_estimator(name, wrap):
     if name in SILENT:
         _check(estimator, {full: (0, 1)})
         return
-    known = "accepts any real number" if name in REAL else "does not declare a type"
-    with pytest.warns(UserWarning, match=rf"{full}'.*{known}.*\(0\.0, 1\.0\)"):
+    reason = "accepts any real number" if name in REAL else "does not declare a type"
+    with pytest.warns(UserWarning, match=rf"{full}'.*{reason}.*\(0\.0, 1\.0\)"):
         _check(estimator, {full: (0, 1)})
     _check(estimator, {full: Integer(0, 1)})
     _check(estimator, {full: (0.0, 1.0)})
@@ -293,7 +293,7 @@ def test_pairs_of_integers_for_an_own_estimator(name, wrap):
 
 def test_types_are_found_behind_keywords():
     assert number_types(Child(), "real") == number_types(Own(), "real")
-    assert number_types(Child(), "more") == set()
+    assert number_types(Child(), "values") == set()
 
 
 @in_places(
@@ -384,8 +384,8 @@ def _scales():
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_each_scale_of_the_default_spaces_gets_the_warning():
-    found = list(_scales())
-    assert len({name for _, name, _ in found}) > 10
-    for estimator, name, pair in found:
+    scales = list(_scales())
+    assert len({name for _, name, _ in scales}) > 10
+    for estimator, name, pair in scales:
         with pytest.warns(UserWarning, match=f"{name}'.* is uniform"):
             _check(estimator, {name: pair})

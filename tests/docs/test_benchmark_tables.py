@@ -149,8 +149,8 @@ def test_figures_are_those_of_the_files():
     ):
         table, entry = tables.table_of(name), tables.load(name)["groups"][row]
         (cells,) = (cells for cells in table.rows if cells[0] == row)
-        found = cells[table.header.index("skbayes")]
-        assert found == figure.format(**entry["skbayes"])
+        cell = cells[table.header.index("skbayes")]
+        assert cell == figure.format(**entry["skbayes"])
 
 
 def test_other_methods_do_no_harm():
@@ -163,5 +163,5 @@ def test_other_methods_do_no_harm():
 def test_files_of_results_are_read():
     """Each file is JSON, and the results of studies name their columns."""
     for path in (ROOT / "benchmarks" / "results").glob("[!ahr]*/*.json"):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        assert {"columns", "ms", "regrets"} & set(found), path
+        results = json.loads(path.read_text(encoding="utf-8"))
+        assert {"columns", "ms", "regrets"} & set(results), path

@@ -40,8 +40,8 @@ def test_broken_links_are_found(pages):
     (pages / "sub" / "more.html").write_text("<p>")
     for element in BROKEN:
         (pages / "bad.html").write_text(GOOD + element)
-        (found,) = checker.broken_in_html(pages)
-        assert found.startswith("bad.html: ")
+        (message,) = checker.broken_in_html(pages)
+        assert message.startswith("bad.html: ")
 
 
 def test_markdown(tmp_path):
@@ -52,8 +52,8 @@ def test_markdown(tmp_path):
         "[d](https://example.org) `[e](not/a/link)`\n```\n[f](nor/this)\n```\n"
         "![g](no.png) [h](#nowhere) [i](there.md#no)\n"
     )
-    found = [line.split(": ")[1] for line in checker.broken_in_markdown(page)]
-    assert found == ["no.png", "#nowhere", "there.md#no"]
+    targets = [line.split(": ")[1] for line in checker.broken_in_markdown(page)]
+    assert targets == ["no.png", "#nowhere", "there.md#no"]
 
 
 def test_published_files_must_exist(tmp_path):
@@ -64,8 +64,8 @@ def test_published_files_must_exist(tmp_path):
     files[raw] = ("search.png", "no.png")
     for good, bad in (map(a.__add__, names) for a, names in files.items()):
         page.write_text(f"[a]({good}) ![b]({bad})")
-        found = list(checker.broken_in_markdown(page))
-        assert found == [f"page.md: {bad}: no such file"]
+        messages = list(checker.broken_in_markdown(page))
+        assert messages == [f"page.md: {bad}: no such file"]
 
 
 def test_pages_of_the_repository():

@@ -44,9 +44,9 @@ def started(ending, folder, *replaced):
     script = folder / "search.py"
     script.write_text(code + SHOW, encoding="utf-8")
     with open(folder / "errors", "ab") as errors:
-        more = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
+        pipes = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
         command = [sys.executable, script]
-        return subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, **more)
+        return subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, **pipes)
 
 
 def printed(*scripts, folder):
@@ -79,10 +79,10 @@ def scheduler(tmp_path):
     with contextlib.ExitStack() as stack:
         for kind in ("scheduler", "worker"):
             threads = ["--nthreads", "2", "--no-nanny"]
-            more = threads if kind == "worker" else ["--port", "0"]
+            options = threads if kind == "worker" else ["--port", "0"]
             command = [sys.executable, "-m", f"distributed.cli.dask_{kind}"]
             where = {"cwd": tmp_path, "env": ENVIRONMENT, "stderr": subprocess.DEVNULL}
-            process = subprocess.Popen([*command, *shared, *more], **where)
+            process = subprocess.Popen([*command, *shared, *options], **where)
             stack.callback(process.wait)
             stack.callback(process.terminate)
             while not place.exists():

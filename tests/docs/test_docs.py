@@ -124,7 +124,7 @@ def test_the_guide_is_short():
 def test_docstrings_are_complete():
     from numpydoc.validate import validate
 
-    found = {}
+    errors_by_name = {}
     for name, thing in (OBJECTS | MEMBERS).items():
         doc, allowed = inspect.getdoc(thing), set(NOT_REQUIRED)
         if name in MEMBERS:
@@ -139,8 +139,8 @@ def test_docstrings_are_complete():
             error for error in validate(name)["errors"] if error[0] not in allowed
         ]
         if errors:
-            found[name] = errors
-    assert not found
+            errors_by_name[name] = errors
+    assert not errors_by_name
 
 
 def test_the_reference_lists_what_the_packages_hand_out():
@@ -159,8 +159,8 @@ def test_the_reference_lists_what_the_packages_hand_out():
 
 def test_entry_points_have_examples():
     for name in {*SEARCHES, "Optimizer"} - {"MultiStageSearchCV"}:
-        found = doctest.DocTestFinder().find(getattr(skbayes, name))
-        assert any(test.examples for test in found)
+        doctests = doctest.DocTestFinder().find(getattr(skbayes, name))
+        assert any(test.examples for test in doctests)
 
 
 # What a page without the settings of docs/conf.py needs, which imports more packages.
@@ -238,12 +238,12 @@ class ApproximateOutput(doctest.OutputChecker):
     def check_output(self, want, got, optionflags):
         if super().check_output(want, got, optionflags):
             return True
-        shown, found = (list(map(float, FLOAT.findall(text))) for text in (want, got))
-        if not shown or len(shown) != len(found):
+        shown, actual = (list(map(float, FLOAT.findall(text))) for text in (want, got))
+        if not shown or len(shown) != len(actual):
             return False
         parts = (FLOAT.sub("#", text) for text in (want, got))
         return super().check_output(*parts, optionflags) and all(
-            abs(a - b) <= TOLERANCE * abs(a) for a, b in zip(shown, found, strict=True)
+            abs(a - b) <= TOLERANCE * abs(a) for a, b in zip(shown, actual, strict=True)
         )
 
 

@@ -62,8 +62,8 @@ def fewer_trees(monkeypatch):
     """Reduce the trees of the estimators to a tenth."""
 
     def fewer(kind):
-        return lambda n_estimators, **more: kind(
-            n_estimators=n_estimators // 10, **more
+        return lambda n_estimators, **kwargs: kind(
+            n_estimators=n_estimators // 10, **kwargs
         )
 
     for name in ("GradientBoostingClassifier", "RandomForestClassifier"):

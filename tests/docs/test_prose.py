@@ -37,8 +37,8 @@ RULES = {
 
 @pytest.mark.parametrize("text", RULES)
 def test_rules_report_their_sentences(tmp_path, text):
-    found = {rule for _, rule in _rules(tmp_path, "page.rst", text + "\n")}
-    assert found == {RULES[text]} - {None}
+    rules = {rule for _, rule in _rules(tmp_path, "page.rst", text + "\n")}
+    assert rules == {RULES[text]} - {None}
 
 
 PAGE = """Title
@@ -97,8 +97,8 @@ def test_problems_have_the_line_of_their_sentence(tmp_path):
         ("page.md", MARKDOWN, [9]),
         ("module.py", DOCSTRING, [5, 10]),
     ):
-        found = _rules(tmp_path, name, text)
-        assert found == [(line, "skbayes.opening") for line in lines]
+        problems = _rules(tmp_path, name, text)
+        assert problems == [(line, "skbayes.opening") for line in lines]
 
 
 def test_the_command_prints_problems_and_fails(tmp_path):

@@ -105,8 +105,8 @@ ROWS = {
 
 def sections():
     """Return README.md without the measurements, code and targets of links."""
-    text, found = re.subn(r"\n## Benchmarks\n.*?(?=\n## )", "", README, flags=re.S)
-    assert found
+    text, n_replaced = re.subn(r"\n## Benchmarks\n.*?(?=\n## )", "", README, flags=re.S)
+    assert n_replaced
     text = text.partition("\n[Documentation](")[0]
     text = re.sub(r"^```.*?^```$|<!--.*?-->", "", text, flags=re.M | re.S)
     return re.sub(r"(?<=\])\(https:[^)\s]+\)", "", text)
@@ -136,8 +136,8 @@ def test_tests_of_the_claims_exist():
     tests = "".join(p.read_text("utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
     for held in [*SENTENCES.values(), *ROWS.values()]:
         for entry in (held,) if isinstance(held, str) else held:
-            file, found, text = entry.partition("::")
-            if found:
+            file, separator, text = entry.partition("::")
+            if separator:
                 assert text in (ROOT / file).read_text("utf-8")
             else:
                 assert f"def {entry}(" in tests

@@ -78,36 +78,35 @@ FOLDER = tempfile.TemporaryDirectory()
 @functools.cache
 def search(kind="bayes"):
     """Return a fitted search of a kind, which has a journal."""
-    cls, estimator, spaces, more = KINDS[kind]
+    cls, estimator, spaces, params = KINDS[kind]
     journal = f"{FOLDER.name}/{kind}"
-    model = cls(estimator, spaces, cv=3, random_state=0, journal=journal, **more)
+    model = cls(estimator, spaces, cv=3, random_state=0, journal=journal, **params)
     with warnings.catch_warnings():
         # Some fits fail on purpose.
         warnings.simplefilter("ignore")
         return model.fit(X, y)
 
 
-def fold(score, **more):
-    return FoldResult(
-        **{"test_scores": {"score": score}, "fit_time": 0.5, "score_time": 0.1, **more}
-    )
+def fold(score, **kwargs):
+    times = {"fit_time": 0.5, "score_time": 0.1}
+    return FoldResult(**{"test_scores": {"score": score}, **times, **kwargs})
 
 
-def trial(number, score=None, params=None, stage=0, train_fraction=1.0, **more):
+def trial(number, score=None, params=None, stage=0, train_fraction=1.0, **kwargs):
     """Return a made-up trial; without a score it is a failed one."""
     failed = score is None
     folds = [fold(math.nan if failed else score + d) for d in (-0.01, 0.01)]
-    folds = more.pop("folds", folds)
-    more = {"state": "failed" if failed else "complete", "duration": 1.0} | more
-    more = {"fidelity": Fidelity(stage, train_fraction)} | more
+    folds = kwargs.pop("folds", folds)
+    kwargs = {"state": "failed" if failed else "complete", "duration": 1.0} | kwargs
+    kwargs = {"fidelity": Fidelity(stage, train_fraction)} | kwargs
     params = {"C": 10.0**number} if params is None else params
-    return Trial(number, params, folds, math.nan if failed else score, **more)
+    return Trial(number, params, folds, math.nan if failed else score, **kwargs)
 
 
-def history(*scores, begin=1000.0, **more):
+def history(*scores, begin=1000.0, **kwargs):
     """Return sequential trials with these scores, of one second each."""
     return History(
-        [trial(k, s, started=begin + k, **more) for k, s in enumerate(scores)]
+        [trial(k, s, started=begin + k, **kwargs) for k, s in enumerate(scores)]
     )
 
 

@@ -65,28 +65,28 @@ def _grid_size(grid) -> int:
 # --- what takes the place -------------------------------------------------------------
 
 
-def _install(original: type, spaces: str, **more) -> type:
+def _install(original: type, spaces: str, **methods) -> type:
     """Replace a search by BayesSearchCV with its name and constructor.
 
     The constructor has the parameters of the original. The space is the parameter
     `spaces`, and the other parameters of BayesSearchCV keep their defaults.
     """
     signature = inspect.signature(original.__init__)
-    known = inspect.signature(BayesSearchCV).parameters
+    accepted = inspect.signature(BayesSearchCV).parameters
 
     @functools.wraps(original.__init__)
     def init(self, *args, **kwargs):
         if _current:
             _constructed.add(_current[0])
-        given = signature.bind(self, *args, **kwargs)
-        given.apply_defaults()
-        del given.arguments["self"]
-        setattr(self, spaces, given.arguments[spaces])
-        shared = {n: value for n, value in given.arguments.items() if n in known}
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        del bound.arguments["self"]
+        setattr(self, spaces, bound.arguments[spaces])
+        shared = {n: value for n, value in bound.arguments.items() if n in accepted}
         BayesSearchCV.__init__(self, **shared)
 
     members = {
-        **more,
+        **methods,
         "search_spaces": _derived(operator.attrgetter(spaces)),
         "_parameter_constraints": {
             **BayesSearchCV._parameter_constraints,
@@ -150,10 +150,10 @@ def _tests_that_mention(path: str) -> frozenset[str]:
             targets = [node.name] if hasattr(node, "name") else []
         for target in targets:
             mentions.setdefault(target, set()).update(names)
-    found = set(NAMES)
-    while more := {t for t, names in mentions.items() if names & found} - found:
-        found |= more
-    return frozenset(found)
+    reached = set(NAMES)
+    while users := {t for t, names in mentions.items() if names & reached} - reached:
+        reached |= users
+    return frozenset(reached)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -37,7 +37,7 @@ TEXT_SPACE = {
 }
 
 
-MORE = {
+OF_CLASS = {
     MultiStageSearchCV: {"stages": (0.3, 1.0)},
     HyperTuneSearchCV: {"complexity": {"max_depth": 1}, "n_subsets": 2},
     ParetoSearchCV: {"objectives": {"accuracy": "max", "leaves": ("min", n_leaves)}},
@@ -51,11 +51,11 @@ MORE = {
 }
 
 
-def make(kind, **more):
+def make(kind, **params):
     """Return an unfitted search of a class."""
     arguments = {"search_spaces": SPACE, "n_iter": 8, "cv": 2, "random_state": 0}
     arguments["estimator"] = DecisionTreeClassifier(random_state=0)
-    return kind(**{**arguments, **MORE.get(kind, {}), **more})
+    return kind(**{**arguments, **OF_CLASS.get(kind, {}), **params})
 
 
 def data(kind):
@@ -75,7 +75,7 @@ def fitted(kind):
     return pickle.loads(_pickled(kind))
 
 
-def small_search(estimator, spaces, **more):
+def small_search(estimator, spaces, **params):
     """Return a BayesSearchCV of two trials on two splits."""
-    arguments = {"n_iter": 2, "cv": 2, "random_state": 0, **more}
+    arguments = {"n_iter": 2, "cv": 2, "random_state": 0, **params}
     return BayesSearchCV(estimator, spaces, **arguments)

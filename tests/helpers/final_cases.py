@@ -145,12 +145,12 @@ SURROGATES = ("random", "random", "sobol", "gp", "trees", "tpe")
 
 def data_of(kind):
     """Return rows and targets of a kind of task."""
-    more = {"n_samples": N_ROWS, "n_features": 5, "random_state": 1}
+    kwargs = {"n_samples": N_ROWS, "n_features": 5, "random_state": 1}
     if kind in ("regression", "targets"):
-        return make_regression(n_targets=2 if kind == "targets" else 1, noise=9, **more)
+        return make_regression(n_targets=1 + (kind == "targets"), noise=9, **kwargs)
     n_classes = 3 if kind == "multiclass" else 2
     X, y = make_classification(
-        n_classes=n_classes, n_informative=3, n_redundant=0, flip_y=0.2, **more
+        n_classes=n_classes, n_informative=3, n_redundant=0, flip_y=0.2, **kwargs
     )
     return X, np.column_stack([y, X[:, 0] > 0]).astype(int) if kind == "labels" else y
 
@@ -297,11 +297,11 @@ class Case:
 
     def fitted(self, params, rows):
         """Return a fit of a configuration on some rows."""
-        more = {k: v[rows] for k, v in self.params.items() if k != "groups"}
+        metadata = {k: v[rows] for k, v in self.params.items() if k != "groups"}
         with self.routing(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = clone(self.estimator).set_params(**params)
-            return model.fit(self.rows(self.X, rows), self.y[rows], **more)
+            return model.fit(self.rows(self.X, rows), self.y[rows], **metadata)
 
     def all_splits(self):
         """Return the training and test rows of the search."""
@@ -317,15 +317,15 @@ class Case:
             if not isinstance(parts, list):
                 return parts
             pairs = zip(parts, model.classes_, strict=True)
-            return np.column_stack([p @ (own == 1) for p, own in pairs])
+            return np.column_stack([p @ (labels == 1) for p, labels in pairs])
         classes = np.unique(self.y)
         if not hasattr(model, "predict_proba"):
             if self.learner == "one against one":
                 return model.predict(X)[:, None] == classes
             return model.decision_function(X)
-        found = np.zeros((X.shape[0], len(classes)))
-        found[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
-        return found
+        proba = np.zeros((X.shape[0], len(classes)))
+        proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
+        return proba
 
     def average(self, models, X):
         """Return the average outputs and the predictions of several fits."""
@@ -412,8 +412,8 @@ def predictions_are_those_of_independent_fits(case):
     models = [case.fitted(params, train) for params, (train, _) in pairs]
     mean, predicted = case.average(models, case.X)
     if case.classifies and case.kind != "labels" and hasattr(search, "predict_proba"):
-        found = search.predict_proba(case.X)
-        np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-12)
+        actual = search.predict_proba(case.X)
+        np.testing.assert_allclose(actual, mean, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(search.predict(case.X), predicted, rtol=1e-9)
 
 

@@ -27,19 +27,19 @@ SourceFileLoader.get_code = cache(SourceFileLoader.get_code)
 
 def dependents():
     """Return the names of the loaded modules that use private names."""
-    found = {PRIVATE_NAMES, "skbayes.compat"}
+    hidden = {PRIVATE_NAMES, "skbayes.compat"}
     while True:
-        more = {
+        importers = {
             name
             for name, module in list(sys.modules.items())
-            if name.startswith("skbayes.") and name not in found
+            if name.startswith("skbayes.") and name not in hidden
             for value in list(vars(module).values())
-            if getattr(value, "__name__", None) in found
-            or getattr(value, "__module__", None) in found
+            if getattr(value, "__name__", None) in hidden
+            or getattr(value, "__module__", None) in hidden
         }
-        if not more:
-            return found
-        found |= more
+        if not importers:
+            return hidden
+        hidden |= importers
 
 
 def search_anew(modules):
@@ -53,9 +53,9 @@ def search_anew(modules):
         warnings.simplefilter("always")
         search_class = import_module("skbayes.search.bayes").BayesSearchCV
     space = {"var_smoothing": (1e-9, 1.0, "log-uniform")}
-    more = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
-    more |= {"n_iter": 2, "cv": 2, "random_state": 0, "return_train_score": True}
-    search, error, scores = search_class(GaussianNB(), space, **more), None, []
+    params = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
+    params |= {"n_iter": 2, "cv": 2, "random_state": 0, "return_train_score": True}
+    search, error, scores = search_class(GaussianNB(), space, **params), None, []
     try:
         search.fit(X, y, groups=None)
     except ImportError as problem:
@@ -80,12 +80,12 @@ def hide(stack, owner, name):
         vars(copy).update(vars(module))
         stack.enter_context(patch.dict(sys.modules, {owner: copy}))
         return vars(copy).pop(name, None) is not None
-    found = hasattr(owner, name)
+    exists = hasattr(owner, name)
     for base in owner.__mro__:
         if name in vars(base):
             stack.callback(setattr, base, name, vars(base)[name])
             delattr(base, name)
-    return found
+    return exists
 
 
 def main():

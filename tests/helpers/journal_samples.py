@@ -45,9 +45,9 @@ def params_of(number):
     return dict(sorted(params.items()))
 
 
-def fold(score, error=None, **more):
+def fold(score, error=None, **kwargs):
     scores = score if isinstance(score, dict) else {"score": score}
-    return FoldResult(scores, 0.5, 0.25, fit_error=error, **more)
+    return FoldResult(scores, 0.5, 0.25, fit_error=error, **kwargs)
 
 
 def trial_of(number, **changes):

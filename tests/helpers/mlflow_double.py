@@ -66,7 +66,7 @@ class Mlflow(types.ModuleType):
     def log_text(self, text, file):
         self.active.texts[file] = text
 
-    def _log_model(self, model, name, serialization_format, signature=None, **more):
+    def _log_model(self, model, name, serialization_format, signature=None, **kwargs):
         self.active.models.append((name, model))
 
     def _log_content(self, client, estimator, run_id, prefix, *data, pos_label):
@@ -103,8 +103,8 @@ class Mlflow(types.ModuleType):
 
     def children(self, run):
         """Return the children of a run, by the number of the trial."""
-        found = self.search_runs(["0"], f"'{run.info.run_id}'", "list")
-        return {int(child.data.tags["skbayes.trial"]): child for child in found}
+        runs = self.search_runs(["0"], f"'{run.info.run_id}'", "list")
+        return {int(child.data.tags["skbayes.trial"]): child for child in runs}
 
 
 def parent_of(run):

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 
-def environment(**more):
+def environment(**variables):
     """Return an environment with the modules of this process and of this folder."""
     paths = [str(Path(__file__).parent), *filter(None, sys.path)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
 
 
 # It imports once, and forks a process in a session of its own for each program.
@@ -80,9 +80,9 @@ class Program:
 @pytest.fixture(scope="session")
 def server():
     """Start the process that forks the programs."""
-    more = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     command = [sys.executable, "-c", SERVER]
-    with subprocess.Popen(command, env=environment(), **more) as process:
+    with subprocess.Popen(command, env=environment(), **options) as process:
         yield process
         process.stdin.close()
 
@@ -159,9 +159,9 @@ class SentRows(np.ndarray):
     @classmethod
     def of(cls, rows, place):
         """Return rows with a folder."""
-        found = rows.view(cls)
-        found.place = str(place)
-        return found
+        array = rows.view(cls)
+        array.place = str(place)
+        return array
 
     def __reduce_ex__(self, protocol):
         _note(self.place, "sent")

@@ -34,7 +34,7 @@ def svc_fits(monkeypatch):
 @pytest.fixture
 def fits_here(monkeypatch):
     """Run the fits of a search with a timeout in this process, which is faster."""
-    monkeypatch.setattr(running, "can_end_fits", lambda *given: False)
+    monkeypatch.setattr(running, "can_end_fits", lambda *args: False)
 
 
 @pytest.fixture

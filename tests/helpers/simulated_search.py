@@ -49,7 +49,7 @@ class Simulation:
             prior=None,
         )
         ladder = self.search._ladder(self.plan.settings, None, None, None)
-        rungs = [replace(r, make_optimizer=lambda *given: None) for r in ladder.rungs]
+        rungs = [replace(r, make_optimizer=lambda *args: None) for r in ladder.rungs]
         self.plan.ladder = replace(ladder, rungs=rungs)
         self.now = 0.0
 
@@ -134,8 +134,8 @@ class Simulation:
         assert stages == sorted(stages) and {*stages} == {*range(max(stages) + 1)}
         chosen = compared(history)
         assert chosen and len({trial.fidelity for trial in chosen}) == 1
-        own = [trial for trial in chosen if trial.params == history[0].params]
-        assert own and chosen[0].score >= own[0].score
+        same_params = [trial for trial in chosen if trial.params == history[0].params]
+        assert same_params and chosen[0].score >= same_params[0].score
         last = [trial for trial in history if trial.fidelity.stage == stages[-1]]
         n_iter = math.inf if self.n_iter is None else self.n_iter
         if len(history) < n_iter:

@@ -25,10 +25,10 @@ def history(params, scores):
 def about(space, best, others):
     """Return the advice on trials of which the first is the best."""
     params = [best, *others]
-    found = advice(
+    sentences = advice(
         history(params, -np.arange(len(params), dtype=float)), search_spaces=space
     )
-    return [one for one in found if " only " not in one]
+    return [one for one in sentences if " only " not in one]
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def about(space, best, others):
 )
 def test_a_best_value_at_an_end(dimension, best, wider):
     inner = Space.from_notation({"p": dimension}).decode(np.array([[0.4]]))
-    found = about({"p": dimension}, {"p": best}, inner)
+    sentences = about({"p": dimension}, {"p": best}, inner)
     if wider is None:
-        assert found == []
+        assert sentences == []
     else:
-        assert len(found) == 1
-        assert found[0].startswith(f"The best p, {best:.4g}, is at the ")
-        assert found[0].endswith(f": try {wider}.")
+        assert len(sentences) == 1
+        assert sentences[0].startswith(f"The best p, {best:.4g}, is at the ")
+        assert sentences[0].endswith(f": try {wider}.")
 
 
 def test_ends_of_conditional_parameters_and_of_ties():
@@ -79,8 +79,8 @@ def test_ends_of_conditional_parameters_and_of_ties():
     # An end is reported if all equally good trials are at this end.
     for other, counts in ((0.7, False), (1.999, True)):
         tied = history([{"p": 2.0}, {"p": other}], [1.0, 1.0])
-        found = advice(tied, search_spaces={"p": (0.0, 2.0)})
-        assert any("try up to 3." in one for one in found) == counts
+        sentences = advice(tied, search_spaces={"p": (0.0, 2.0)})
+        assert any("try up to 3." in one for one in sentences) == counts
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ def test_no_range_that_the_estimator_refuses(estimator, name, accepted):
 def test_few_trials_are_few_for_many_parameters():
     space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
     params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 17)]
-    few = advice(history(params[:14], -np.arange(14.0)), search_spaces=space)
-    assert few == [
+    sentences = advice(history(params[:14], -np.arange(14.0)), search_spaces=space)
+    assert sentences == [
         "The search has only 14 trials with a score for 3 hyper-parameters: "
         "importances and partial dependences are unreliable with fewer than 15 trials."
     ]
     assert advice(history(params[:15], -np.arange(15.0)), search_spaces=space) == []
     # The sentence is the same without the space.
-    assert advice(history(params[:14], -np.arange(14.0))) == few
+    assert advice(history(params[:14], -np.arange(14.0))) == sentences
     # A constant is not a parameter, and all trials of a small space are not few.
     params = [{"a": k, "b": "fixed"} for k in (1, 3, 2)]
-    (few,) = advice(history(params, [1.0, 3.0, 2.0]))
-    assert few.startswith("The search has only 3 trials with a score for 1 hyper-")
+    (sentence,) = advice(history(params, [1.0, 3.0, 2.0]))
+    assert sentence.startswith("The search has only 3 trials with a score for 1 hyper-")
     whole = {"a": [1, 2, 3], "b": ["fixed"]}
     assert advice(history(params, [2.0, 1.0, 3.0]), search_spaces=whole) == []
     assert advice(history(params[:1], [math.nan])) == []
@@ -133,14 +133,14 @@ def test_advice_is_where_users_look(tmp_path, capsys):
     search = BayesSearchCV(
         LogisticRegression(), space, scoring="neg_log_loss", cv=2, verbose=1
     ).fit(X, y)
-    found = advice(search)
-    assert found == [
+    sentences = advice(search)
+    assert sentences == [
         "The best C, 0.001, is at the upper end of its range, 1e-06 to 0.001: try up "
         "to 0.01."
     ]
-    assert capsys.readouterr().out.splitlines()[-1] == f"Advice: {' '.join(found)}"
+    assert capsys.readouterr().out.splitlines()[-1] == f"Advice: {' '.join(sentences)}"
     page = search.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    for one in found:
+    for one in sentences:
         assert one in search._repr_html_()
         assert one in page
     assert "Total time" in page
@@ -164,8 +164,8 @@ def test_a_gain_within_chance_is_no_gain(gain, std, start):
     search = history([{"a": k / 20} for k in range(1, 13)], -np.arange(12.0))
     search.best_gain_, search.best_gain_std_ = gain, std
     search.best_index_, search.own_index_ = int(gain != 0.0), 0
-    found = advice(search, search_spaces={"a": (0.0, 2.0)})
-    assert [one.startswith(start or "-") for one in found] == [True] * bool(start)
+    sentences = advice(search, search_spaces={"a": (0.0, 2.0)})
+    assert [one.startswith(start or "-") for one in sentences] == [True] * bool(start)
 
 
 def test_advice_contains_the_gain_and_cost_of_an_ensemble():

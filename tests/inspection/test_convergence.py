@@ -41,8 +41,8 @@ def test_the_points_of_each_model_have_a_color_and_a_marker():
     # The points of a further search are the points of the search.
     other = ConvergenceDisplay.from_history(History(trials), ax=display.ax_)
     assert len(np.unique(other.points_.get_facecolors(), axis=0)) == 1
-    for few in (trials[:1], [*trials, drawn.trial(3, 0.4)]):
-        points = ConvergenceDisplay.from_history(History(few)).points_
+    for subset in (trials[:1], [*trials, drawn.trial(3, 0.4)]):
+        points = ConvergenceDisplay.from_history(History(subset)).points_
         assert len(np.unique(points.get_facecolors(), axis=0)) == 1
 
 
@@ -64,14 +64,14 @@ def test_a_dashed_line_is_the_score_of_the_own_values():
     search = drawn.search("metrics")
     display = ConvergenceDisplay.from_search(search)
     losses = -search.cv_results_["mean_test_neg_log_loss"]
-    own = losses[search.own_index_]
-    assert own > losses.min()
-    assert display.own_line_.get_ydata() == [own, own]
+    loss = losses[search.own_index_]
+    assert loss > losses.min()
+    assert display.own_line_.get_ydata() == [loss, loss]
     assert display.own_line_.is_dashed()
     # Another search of the same estimator has the same own values.
     ConvergenceDisplay.from_search(search, ax=display.ax_)
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend.count(f"estimator's own values: {own:.4g}") == 1
+    assert legend.count(f"estimator's own values: {loss:.4g}") == 1
     # The trials are ordered by their ends, for any metric.
     other = ConvergenceDisplay.from_search(search, metric="accuracy", by="seconds")
     accuracy = search.cv_results_["mean_test_accuracy"][search.own_index_]
@@ -80,13 +80,13 @@ def test_a_dashed_line_is_the_score_of_the_own_values():
         assert ConvergenceDisplay.from_search(unknown).own_line_ is None
 
 
-@pytest.mark.parametrize("own", [0.1, 0.93, 0.99])
-def test_the_line_of_the_own_values_is_in_the_plot(own):
-    history = drawn.history(own, *np.linspace(0.9, 0.95, 9))
+@pytest.mark.parametrize("score", [0.1, 0.93, 0.99])
+def test_the_line_of_the_own_values_is_in_the_plot(score):
+    history = drawn.history(score, *np.linspace(0.9, 0.95, 9))
     record = dataclasses.replace(read_record(history), own_index=0)
     display = ConvergenceDisplay(record).plot()
     low, high = display.ax_.get_ylim()
-    assert low < own < high and low < 0.9 and high > 0.95
+    assert low < score < high and low < 0.9 and high > 0.95
     # The score of a failed trial is unknown.
     failed = dataclasses.replace(read_record(drawn.history(None, 0.5)), own_index=0)
     assert ConvergenceDisplay(failed).plot().own_line_ is None
@@ -151,8 +151,8 @@ def test_names_and_keywords_of_the_user():
     assert display.ax_.get_legend().get_texts()[0].get_text() == "other"
     display.plot(line_kw={"c": "red", "lw": 5, "label": "mine"}, point_kw={"s": 99})
     line = display.line_
-    found = line.get_color(), line.get_linewidth(), line.get_label()
-    assert found == ("red", 5, "mine")
+    attributes = line.get_color(), line.get_linewidth(), line.get_label()
+    assert attributes == ("red", 5, "mine")
     assert display.points_.get_sizes().tolist() == [99]
 
 

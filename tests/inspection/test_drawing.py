@@ -29,10 +29,10 @@ def test_axes_are_made_or_taken():
     with pytest.raises(TypeError, match="ax must be matplotlib axes"):
         drawing.get_axes("ax")
     assert [len(drawing.get_many_axes(None, n, 3)) for n in (1, 3, 5)] == [1, 3, 5]
-    given = plt.subplots(2, 2)[1]
-    assert drawing.get_many_axes(given, 4, 3).tolist() == given.ravel().tolist()
+    axes = plt.subplots(2, 2)[1]
+    assert drawing.get_many_axes(axes, 4, 3).tolist() == axes.ravel().tolist()
     with pytest.raises(ValueError, match="ax must have 3 axes"):
-        drawing.get_many_axes(given, 3, 3)
+        drawing.get_many_axes(axes, 3, 3)
     with pytest.raises(TypeError, match="ax must be matplotlib axes"):
         drawing.get_many_axes([1, 2], 2, 3)
     # The place of one plot is divided.

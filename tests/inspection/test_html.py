@@ -17,8 +17,8 @@ X, y = load_iris(return_X_y=True)
 SPACE = {"C": (0.1, 10.0)}
 
 
-def _search(space=SPACE, **more):
-    return small_search(SVC(), space, **{"n_iter": 3, **more})
+def _search(space=SPACE, **params):
+    return small_search(SVC(), space, **{"n_iter": 3, **params})
 
 
 @pytest.fixture(scope="module")

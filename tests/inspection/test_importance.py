@@ -43,11 +43,11 @@ def test_finite_columns_by_brute_force(depth, floor):
     expected_total, expected = parts_by_definition(f)
     total, single, pairs = tree_variances(tree.tree_, _domains(space), floor)
     assert total == pytest.approx(expected_total)
-    found = {(d,): part for d, part in enumerate(single)} | {
+    shares = {(d,): part for d, part in enumerate(single)} | {
         U: pairs[U] for U in combinations(range(3), 2)
     }
     # With the share of all three, the shares add up to the variance.
-    assert found == pytest.approx({U: expected[U] for U in found}, abs=1e-12)
+    assert shares == pytest.approx({U: expected[U] for U in shares}, abs=1e-12)
     assert sum(expected.values()) == pytest.approx(total)
 
 
@@ -62,12 +62,12 @@ def test_continuous_columns_by_a_fine_grid():
         tree.predict(cells).reshape(400, 400, 2)
     )
     total, single, pairs = tree_variances(tree.tree_, _domains(space))
-    found = [total, *single, pairs[0, 1], pairs[1, 2]]
+    variances = [total, *single, pairs[0, 1], pairs[1, 2]]
     sets = [(0,), (1,), (2,), (0, 1), (1, 2)]
     # The edges of the boxes differ from the edges of the fine grid.
     tolerance = 0.01 * expected_total
     expected = [expected_total, *(expected[U] for U in sets)]
-    assert found == pytest.approx(expected, abs=tolerance)
+    assert variances == pytest.approx(expected, abs=tolerance)
 
 
 def test_function_whose_parts_are_known():
@@ -76,18 +76,18 @@ def test_function_whose_parts_are_known():
     params = [dict(zip("abcd", x, strict=True)) for x in product(levels, repeat=4)]
     y = [p["a"] + 3 * p["b"] + 2 * p["b"] * p["c"] for p in params]
     table = LookupTable(params, {"y": y}, {"y": "max"})
-    found = importance(table)
-    assert list(found.single)[:2] == ["b", "a"]
-    assert next(iter(found.pairs)) == ("b", "c")
-    assert found.single["b"] == pytest.approx(9 / 14, abs=0.1)
-    shares = [*found.single.values(), *found.pairs.values()]
+    result = importance(table)
+    assert list(result.single)[:2] == ["b", "a"]
+    assert next(iter(result.pairs)) == ("b", "c")
+    assert result.single["b"] == pytest.approx(9 / 14, abs=0.1)
+    shares = [*result.single.values(), *result.pairs.values()]
     assert all(0 <= part <= 1 for part in shares)
-    assert len(found.pairs) == 6  # all
+    assert len(result.pairs) == 6  # all
 
 
 def test_mean_over_the_trees_of_the_forest():
     table = load_nmt("zh-en")
-    found = importance(table, n_estimators=5, random_state=3)
+    result = importance(table, n_estimators=5, random_state=3)
     forest = RandomForestRegressor(5, random_state=3)
     forest.fit(table.space.encode(table.params), table.scores[:, 0])
     domains = _domains(Space([table.dimensions]))
@@ -95,16 +95,16 @@ def test_mean_over_the_trees_of_the_forest():
     names = [column.name for column in table.space.columns]
     singles = np.array([single / total for total, single, _ in parts])
     for name, mean in zip(names, singles.mean(0), strict=True):
-        assert found.single[name] == pytest.approx(mean)
-    assert list(found.single.values()) == sorted(found.single.values(), reverse=True)
-    assert list(found.pairs.values()) == sorted(found.pairs.values(), reverse=True)
-    assert len(found.pairs) == 8
-    text, page = str(found), found._repr_html_()
-    assert repr(found) == text
+        assert result.single[name] == pytest.approx(mean)
+    assert list(result.single.values()) == sorted(result.single.values(), reverse=True)
+    assert list(result.pairs.values()) == sorted(result.pairs.values(), reverse=True)
+    assert len(result.pairs) == 8
+    text, page = str(result), result._repr_html_()
+    assert repr(result) == text
     assert len(text.splitlines()) == page.count("<tr") == 14
-    first = next(iter(found.single))
-    assert f"{found.single[first]:.1%}" in text
-    assert f">{found.single[first]:.1%}</td>" in page
+    first = next(iter(result.single))
+    assert f"{result.single[first]:.1%}" in text
+    assert f">{result.single[first]:.1%}</td>" in page
 
 
 def test_top_looks_at_the_best_alone():
@@ -141,18 +141,18 @@ def grid_search(iris):
 
 
 def test_grid_search_and_its_results(grid_search):
-    found = importance(grid_search)
-    assert next(iter(found.single)) == "C"
-    assert found.single["tol"] < 0.05
+    result = importance(grid_search)
+    assert next(iter(result.single)) == "C"
+    assert result.single["tol"] < 0.05
     for space in (None, GRID):
-        assert importance(grid_search.cv_results_, space=space) == found
+        assert importance(grid_search.cv_results_, space=space) == result
 
 
 def test_search_of_scikit_learn_with_distributions(iris):
     space = {"C": stats.loguniform(1e-6, 1e2), "tol": stats.loguniform(1e-4, 1e-2)}
     search = RandomizedSearchCV(SVC(), space, n_iter=12, cv=3, random_state=0)
-    found = importance(search.fit(*iris))
-    assert found.single["C"] > 0.5 > found.single["tol"]
+    result = importance(search.fit(*iris))
+    assert result.single["C"] > 0.5 > result.single["tol"]
 
 
 def test_parameter_that_exists_under_some_options_only(iris):
@@ -161,9 +161,9 @@ def test_parameter_that_exists_under_some_options_only(iris):
         {"kernel": ["rbf"], "C": [1e-6, 1e-3, 1.0], "gamma": [1e-6, 1e-2, 1.0, 100.0]},
     ]
     search = GridSearchCV(SVC(), space, cv=3).fit(*iris)
-    found = importance(search)
-    assert {"C", "gamma"} <= set(found.single)
-    assert sum(found.single.values()) + sum(found.pairs.values()) <= 1 + 1e-9
+    result = importance(search)
+    assert {"C", "gamma"} <= set(result.single)
+    assert sum(result.single.values()) + sum(result.pairs.values()) <= 1 + 1e-9
     with pytest.raises(ValueError, match="'gamma' is not in every"):
         importance(search.cv_results_)
 
@@ -172,8 +172,8 @@ def test_importance_uses_the_chosen_metric(iris):
     scoring = ["accuracy", "balanced_accuracy"]
     search = GridSearchCV(SVC(), GRID, cv=3, scoring=scoring, refit="accuracy")
     search.fit(*iris)
-    found = [importance(search, metric=m, n_estimators=9) for m in (None, "accuracy")]
-    assert found[0] == found[1]
+    results = [importance(search, metric=m, n_estimators=9) for m in (None, "accuracy")]
+    assert results[0] == results[1]
     search.refit = False
     with pytest.raises(ValueError, match="metric: the search has several"):
         importance(search)
@@ -188,15 +188,15 @@ def make_trial(number, a, state="complete", **scores):
 def test_only_comparable_trials_of_the_metric_count():
     """The reader of sources selects them; see tests of records."""
     trials = [make_trial(i, i, one=1.0, two=float(i)) for i in range(4)]
-    more = [make_trial(4, 9, "failed", one=np.nan, two=np.nan)]
-    more += [make_trial(5, 8, "timed_out", one=99.0, two=99.0)]
+    unscored = [make_trial(4, 9, "failed", one=np.nan, two=np.nan)]
+    unscored += [make_trial(5, 8, "timed_out", one=99.0, two=99.0)]
     for metric, share in ((None, 0), ("two", 1)):
-        found, complete = (
+        actual, complete = (
             importance(History(some), metric=metric, n_estimators=9)
-            for some in (trials + more, trials)
+            for some in (trials + unscored, trials)
         )
-        assert found == complete
-        assert found.single["a"] == pytest.approx(share)
+        assert actual == complete
+        assert actual.single["a"] == pytest.approx(share)
     with pytest.raises(ValueError, match="fewer than two"):
         importance(History(trials[:1]))
 
@@ -211,23 +211,23 @@ def test_pruned_trials_count_by_the_share_of_their_folds():
         for i, score in enumerate(scores)
     ]
     history, space = History(trials), {"a": (0.0, 1.0)}
-    found = importance(history, space=space, n_estimators=9)
-    assert found.single == {"a": 1.0}
+    result = importance(history, space=space, n_estimators=9)
+    assert result.single == {"a": 1.0}
     forest = RandomForestRegressor(9, random_state=0)
     X, weights = np.arange(6.0)[:, None] / 5, [1.0, 0.5] * 3
     forest.fit(X, scores, sample_weight=weights)
     floor = float(np.quantile(forest.predict(X), 0.5))
     parts = [tree_variances(t.tree_, _domains(Space([space])), floor) for t in forest]
     expected = np.mean([parts[1][0] / parts[0] for parts in parts if parts[0] > 0])
-    found = importance(history, space=space, n_estimators=9, top=0.5)
-    assert found.single["a"] == pytest.approx(expected)
+    result = importance(history, space=space, n_estimators=9, top=0.5)
+    assert result.single["a"] == pytest.approx(expected)
     assert ImportanceDisplay.from_search(history).importance.single == {"a": 1.0}
 
 
 def test_seeds_decide_and_top_is_checked():
     table = load_nmt("zh-en")
-    found = [importance(table, n_estimators=9, random_state=s) for s in (0, 0, 1)]
-    assert found[0] == found[1] != found[2]
+    results = [importance(table, n_estimators=9, random_state=s) for s in (0, 0, 1)]
+    assert results[0] == results[1] != results[2]
     assert load_nmt("zh-en").digest == table.digest
     for top in (0, 1.5):
         with pytest.raises(ValueError, match="top must be"):
@@ -235,8 +235,8 @@ def test_seeds_decide_and_top_is_checked():
 
 
 def test_bars_are_the_numbers_in_order():
-    found = Importance({"a": 0.6, "b": 0.1}, {("a", "b"): 0.25})
-    display = ImportanceDisplay(found).plot()
+    shares = Importance({"a": 0.6, "b": 0.1}, {("a", "b"): 0.25})
+    display = ImportanceDisplay(shares).plot()
     assert [bar.get_width() for bar in display.bars_] == [0.6, 0.1]
     assert [bar.get_width() for bar in display.pair_bars_] == [0.25]
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]

@@ -35,9 +35,9 @@ def score(params):
     return 0.1 * params["a"] + {"x": 0.0, "y": 0.3}.get(params.get("b"), 0.1)
 
 
-def trial(number, params, score, **more):
+def trial(number, params, score, **kwargs):
     folds = [FoldResult({"score": score}, 0.1, 0.0)] * 2
-    return Trial(number, params, folds, score, **more)
+    return Trial(number, params, folds, score, **kwargs)
 
 
 def history_of(space, n, value=score):
@@ -82,17 +82,17 @@ def test_uncertainty_is_that_of_the_mean_by_draws_from_the_process():
     X = model.space.encode(every(GRID))
     n = len(X)
     C = np.empty((n, n))
-    own = model.surrogate.predict(X)[1][0]
+    sds = model.surrogate.predict(X)[1][0]
     for i, j in itertools.combinations_with_replacement(range(n), 2):
         _, sd = model.surrogate.average(X[[i, j]], np.full(2, 0.5))
-        C[i, j] = C[j, i] = 2.0 * sd[0] ** 2 - 0.5 * (own[i] ** 2 + own[j] ** 2)
+        C[i, j] = C[j, i] = 2.0 * sd[0] ** 2 - 0.5 * (sds[i] ** 2 + sds[j] ** 2)
     L = np.linalg.cholesky(C + 1e-9 * np.trace(C) / n * np.eye(n))
     draws = L @ np.random.default_rng(0).standard_normal((n, 20_000))
     for i, a in enumerate(GRID["a"]):
         alike = [k for k, row in enumerate(every(GRID)) if row["a"] == a]
         assert single.sd[i] == pytest.approx(draws[alike].mean(axis=0).std(), rel=0.03)
         # It is less than the standard deviations of single values.
-        assert single.sd[i] < np.mean(own[alike])
+        assert single.sd[i] < np.mean(sds[alike])
 
 
 def test_samples_of_hyper_parameters_add_their_disagreement():
@@ -180,10 +180,10 @@ def test_scores_of_a_tradeoff_are_shown_in_their_unit():
         GaussianNB(), spaces, cost="model_size", n_iter=6, cv=2, **options
     ).fit(drawn.X, drawn.y)
     model = score_model(search)
-    found = {one.names[0]: one for one in dependences(model)}
-    assert set(found) == {"train_size", "var_smoothing"}
+    by_name = {one.names[0]: one for one in dependences(model)}
+    assert set(by_name) == {"train_size", "var_smoothing"}
     low, high = -search.cv_results_["mean_test_score"][0] + [-0.3, 0.3]
-    assert low < found["train_size"].mean.mean() < high
+    assert low < by_name["train_size"].mean.mean() < high
     # Its scores are between 0 and 1; a new model is fitted to other scores.
     assert (model.unit, model.offset) == (-4.0, 4.0)
     mean, _ = model.surrogate.predict(model.space.encode(model.params))
@@ -291,8 +291,8 @@ def test_artists_hold_the_numbers():
     np.testing.assert_allclose(display.lines_[1].get_xdata(), [0, 1])
     assert display.contours_ == [None, None]
     assert display.ax_.figure is display.figure_
-    _, given = plt.subplots(1, 2)
-    assert list(display.plot(ax=given).axes_) == list(given)
+    _, axes = plt.subplots(1, 2)
+    assert list(display.plot(ax=axes).axes_) == list(axes)
 
 
 def test_smooth_pairs_are_contours():
@@ -314,8 +314,8 @@ def test_smooth_pairs_are_contours():
 def test_many_parameters_show_those_that_matter():
     space = {f"p{i:02}": (0.0, 1.0) for i in range(15)}
     history = history_of(space, 12, lambda row: row["p03"])
-    found = dependences(score_model(history, search_spaces=space), resolution=4)
-    assert len(found) == 12 and "p03" in {one.names[0] for one in found}
+    displayed = dependences(score_model(history, search_spaces=space), resolution=4)
+    assert len(displayed) == 12 and "p03" in {one.names[0] for one in displayed}
 
 
 PARAMS = "params must be a list of names, or of pairs of different names, among"

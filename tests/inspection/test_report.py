@@ -97,8 +97,8 @@ def test_the_page_has_the_result_the_figure_and_all_trials(search, tmp_path):
 
 @pytest.mark.parametrize("kind", drawn.KINDS)
 def test_searches_of_all_kinds_have_a_page(kind, tmp_path):
-    own = drawn.search(kind)
-    page = Page(own.report(tmp_path / "report.html"))
+    fitted = drawn.search(kind)
+    page = Page(fitted.report(tmp_path / "report.html"))
     assert page.texts["td"].count("complete") >= 2
 
 

@@ -57,8 +57,8 @@ def test_proposals_are_those_of_the_optimizer():
 
 
 def test_a_seed_makes_a_study_reproducible():
-    found = [[t.params for t in run(parabola, 8, seed=s).trials] for s in (3, 3, 4)]
-    assert found[0] == found[1] != found[2]
+    params = [[t.params for t in run(parabola, 8, seed=s).trials] for s in (3, 3, 4)]
+    assert params[0] == params[1] != params[2]
 
 
 def test_a_finite_space_is_tried_completely_and_then_again():
@@ -169,8 +169,8 @@ def test_ranges_that_change_are_joined():
         return trial.suggest_int("n", -high, high) + trial.suggest_float("x", 0, high)
 
     study = run(objective, 9, seed=0)
-    found = study.sampler.infer_relative_search_space(study, None)
-    assert found == {
+    distributions = study.sampler.infer_relative_search_space(study, None)
+    assert distributions == {
         "n": optuna.distributions.IntDistribution(-3, 3),
         "x": optuna.distributions.FloatDistribution(0, 3),
     }
@@ -224,6 +224,6 @@ def test_the_package_for_optunahub_has_the_sampler():
     text = (folder / "README.md").read_text(encoding="utf-8")
     code = text.partition("```python\n")[2].partition("```")[0]
     line = next(line for line in code.splitlines() if "load_module" in line)
-    found = {"OptunaSampler": OptunaSampler}
-    exec(code.replace("import optunahub\n", "").replace(line, ""), found)
-    assert found["study"].best_value < 0.1
+    namespace = {"OptunaSampler": OptunaSampler}
+    exec(code.replace("import optunahub\n", "").replace(line, ""), namespace)
+    assert namespace["study"].best_value < 0.1

@@ -38,11 +38,11 @@ HARMLESS = ("Sampler for Optuna", "Choices of a skrub DataOp")
 
 def code_of(section):
     """Return the code blocks of a section by language, joined."""
-    found = {}
+    blocks = {}
     for language, code in BLOCK.findall(SECTIONS[section]):
         language = {"py": "python"}.get(language, language)
-        found[language] = found.get(language, "") + textwrap.dedent(code)
-    return found
+        blocks[language] = blocks.get(language, "") + textwrap.dedent(code)
+    return blocks
 
 
 @pytest.mark.parametrize("section", [s for s in SECTIONS if code_of(s)])

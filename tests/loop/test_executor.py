@@ -124,9 +124,9 @@ def test_backends_keep_their_settings_and_are_made_anew_if_possible():
     for backend in (ThreadingBackend, MultiprocessingBackend):
         assert type(own_backend(environment(backend=backend()))) is backend
     around = environment(backend=Particular(color="blue"))
-    own = own_backend(around)
-    assert own is not around.backend
-    assert own.color == "blue"
+    made = own_backend(around)
+    assert made is not around.backend
+    assert made.color == "blue"
     assert around.can_overlap
     # It may run anywhere.
     assert around.kind is Backend

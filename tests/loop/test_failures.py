@@ -34,8 +34,8 @@ X, y = load_iris(return_X_y=True)
 ROWS = np.arange(150.0)[:, None]
 
 
-def search_of(estimator, space, kind=BayesSearchCV, **more):
-    return kind(estimator, space, **{"cv": 2, "random_state": 0, **more})
+def search_of(estimator, space, kind=BayesSearchCV, **params):
+    return kind(estimator, space, **{"cv": 2, "random_state": 0, **params})
 
 
 @pytest.mark.parametrize("error_score", [np.nan, -3])
@@ -75,8 +75,8 @@ def test_a_configuration_that_cannot_be_fitted_costs_one_trial():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("error_score", [100.0, np.nan])
 def test_a_failed_trial_has_no_score_for_the_model(error_score):
-    more = {"n_iter": 2, "refit": False, "error_score": error_score}
-    search = search_of(Sometimes(), {"bad": ["fit", "none"]}, **more).fit(X, y)
+    params = {"n_iter": 2, "refit": False, "error_score": error_score}
+    search = search_of(Sometimes(), {"bad": ["fit", "none"]}, **params).fit(X, y)
     told = {trial.params["bad"]: trial.score for trial in search.trials_}
     assert math.isnan(told["fit"]) and told["none"] == 0.5
     row = search.cv_results_["params"].index({"bad": "fit"})
@@ -139,9 +139,9 @@ def test_parameters_that_are_refused_cost_one_trial(scoring, monkeypatch):
     monkeypatch.setattr("skbayes.space.Space.covering_sample", lambda self: allowed)
     space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
     refit = scoring is None or "accuracy"
-    more = {"return_train_score": True, "scoring": scoring, "refit": refit}
-    more["error_score"] = np.nan if scoring is None else -1.0
-    search = search_of(Sometimes(), space, n_iter=4, **more)
+    params = {"return_train_score": True, "scoring": scoring, "refit": refit}
+    params["error_score"] = np.nan if scoring is None else -1.0
+    search = search_of(Sometimes(), space, n_iter=4, **params)
     with pytest.warns(FitFailedWarning, match="2 fits failed out of a total of 8"):
         search.fit(X, y)
     (refused,) = [t for t in search.trials_ if t.state == "failed"]
@@ -152,7 +152,7 @@ def test_parameters_that_are_refused_cost_one_trial(scoring, monkeypatch):
     row = search.cv_results_["params"].index(refused.params)
     for name in refused.scores:
         score = search.cv_results_[f"mean_test_{name}"][row]
-        np.testing.assert_equal(score, more["error_score"])
+        np.testing.assert_equal(score, params["error_score"])
     search.set_params(error_score="raise")
     with pytest.raises(ValueError, match="do not go together"):
         search.fit(X, y)
@@ -206,19 +206,19 @@ def counts(monkeypatch):
     monkeypatch.setattr(Unlearnable, "n_fits", 0)
 
 
-def unlearnable(kind=BayesSearchCV, **more):
+def unlearnable(kind=BayesSearchCV, **params):
     """Return a search of a kind that cannot be fitted."""
     if kind is not TextRepresentationSearchCV:
-        more["search_spaces"] = {"C": (0.1, 10.0)}
+        params["search_spaces"] = {"C": (0.1, 10.0)}
     if kind is HyperTuneSearchCV:
-        more["complexity"] = {"C": 1}
-    return make(kind, estimator=Unlearnable(), n_iter=40, **more)
+        params["complexity"] = {"C": 1}
+    return make(kind, estimator=Unlearnable(), n_iter=40, **params)
 
 
-@pytest.mark.parametrize("more", [{}, {"timeout": 600}])
+@pytest.mark.parametrize("params", [{}, {"timeout": 600}])
 @pytest.mark.parametrize("kind", SEARCHES)
-def test_every_search_stops_when_nothing_can_be_fitted(kind, more, fits_here):
-    search = unlearnable(kind, **more)
+def test_every_search_stops_when_nothing_can_be_fitted(kind, params, fits_here):
+    search = unlearnable(kind, **params)
     with pytest.raises(LookupError, match="^cannot learn from ") as raised:
         search.fit(*data(kind))
     assert any(re.search(AS_IT_IS, note) for note in raised.value.__notes__)
@@ -228,8 +228,8 @@ def test_every_search_stops_when_nothing_can_be_fitted(kind, more, fits_here):
 
 @pytest.mark.parametrize("n_iter, n_points", [(None, 1), (60, 2)])
 def test_stages_of_one_trial_and_one_fold_count_together(n_iter, n_points, fits_here):
-    more = {"stages": "auto", "timeout": 600, "cv": 3, "pre_dispatch": n_points}
-    search = unlearnable(MultiStageSearchCV, **more).set_params(n_iter=n_iter)
+    params = {"stages": "auto", "timeout": 600, "cv": 3, "pre_dispatch": n_points}
+    search = unlearnable(MultiStageSearchCV, **params).set_params(n_iter=n_iter)
     with pytest.raises(LookupError, match="cannot learn from .* rows"):
         search.fit(np.zeros((6000, 1)), np.arange(6000) % 2)
     # Trials in flight may have begun.
@@ -244,9 +244,9 @@ def test_a_stage_that_cannot_be_fitted_ends_the_search(low, high):
                 raise LookupError("unsuitable number of rows")
             return super().fit(X, y)
 
-    more = {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": (6, 6)}
+    params = {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": (6, 6)}
     with pytest.raises(LookupError, match="number of rows") as raised:
-        search_of(Tree(), {"max_depth": (1, 9)}, **more).fit(X, y)
+        search_of(Tree(), {"max_depth": (1, 9)}, **params).fit(X, y)
     (note,) = raised.value.__notes__
     for text in ("50.0% of the training rows", "are too few rows, change stages."):
         assert (text in note) == (low > 0)
@@ -260,14 +260,14 @@ def of_placeholder(placeholder):
 
 
 @pytest.mark.parametrize(
-    "X, y, message, more",
+    "X, y, message, params",
     [
         (WITH_WORDS, y, "could not convert string to float: 'word ", {}),
         (WITH_A_WORD, y, "could not convert string to float: 'word'", {"cv": 3}),
         (X, np.zeros(150, int), "The number of classes has to be greater", {}),
         *(
-            (WITH_GAPS, y, "Input X contains NaN.", more)
-            for more in [
+            (WITH_GAPS, y, "Input X contains NaN.", params)
+            for params in [
                 {"error_score": 0.0},
                 {"pre_dispatch": 4},
                 {"kind": TradeoffSearchCV},
@@ -279,8 +279,8 @@ def of_placeholder(placeholder):
     ],
 )
 @pytest.mark.filterwarnings("ignore:Scoring failed")
-def test_mistakes_in_the_data_cost_three_trials(X, y, message, more, svc_fits):
-    search = search_of(**{"estimator": SVC(), "space": SVC_SPACE, **more})
+def test_mistakes_in_the_data_cost_three_trials(X, y, message, params, svc_fits):
+    search = search_of(**{"estimator": SVC(), "space": SVC_SPACE, **params})
     with pytest.raises(ValueError, match=f"^{message}") as raised:
         search.fit(X, y)
     assert len(svc_fits) == 3 * search.cv + 2
@@ -314,7 +314,7 @@ def test_a_journal_of_failed_trials_continues_when_fits_work(tmp_path, monkeypat
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "scoring, more, error",
+    "scoring, params, error",
     [
         (scores_nothing, {}, (KeyError, "'a scorer'")),
         (scores_nan, {"trial_limits": {"time": 600}}, (ValueError, "the score of eac")),
@@ -326,9 +326,9 @@ def test_a_journal_of_failed_trials_continues_when_fits_work(tmp_path, monkeypat
         ),
     ],
 )
-def test_scoring_that_always_fails_ends_the_search(scoring, more, error, fits_here):
+def test_scoring_that_always_fails_ends_the_search(scoring, params, error, fits_here):
     space = {"quality": (0.0, 1.0)}
-    search = search_of(Sometimes(), space, scoring=scoring, **more)
+    search = search_of(Sometimes(), space, scoring=scoring, **params)
     with pytest.raises(error[0], match=error[1]) as caught:
         search.fit(X, y)
     assert "The first 3 trials failed in this way" in caught.value.__notes__[-1]
@@ -340,7 +340,7 @@ OTHERS = {"min_samples_leaf": (1, 5), "splitter": ["best", "random"]}
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(
-    "estimator, space, words, more",
+    "estimator, space, words, params",
     [
         (Whole(), {"max_depth": (3.0, 10.0)}, "expected an int, got", {}),
         (Whole(), {"share": (2.0, 3.0)}, "share .* exceeds 1", {"n_jobs": 2}),
@@ -355,10 +355,10 @@ OTHERS = {"min_samples_leaf": (1, 5), "splitter": ["best", "random"]}
     ],
 )  # fmt: skip
 def test_values_that_always_fail_end_the_search(
-    estimator, space, words, more, fits_here
+    estimator, space, words, params, fits_here
 ):
     others = OTHERS if isinstance(estimator, Whole) else {}
-    search = search_of(estimator, {**space, **others}, n_iter=30, **more)
+    search = search_of(estimator, {**space, **others}, n_iter=30, **params)
     text = f"search_spaces: The first 3 trials failed in the same way.*{words}"
     with pytest.raises(ValueError, match=text) as raised:
         search.fit(X, y)
@@ -383,7 +383,7 @@ RISING = [{"quality": q} for q in LISTED["quality"]]
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "estimator, space, X, more",
+    "estimator, space, X, params",
     [
         (Sometimes(), QUALITY, X, {"initial_points": BAD}),
         (FILLED, FILLS, WITH_GAPS, {"initial_points": UNFILLED}),
@@ -397,12 +397,12 @@ RISING = [{"quality": q} for q in LISTED["quality"]]
     ],
 )
 def test_first_trials_that_fail_by_chance_do_not_end_the_search(
-    estimator, space, X, more
+    estimator, space, X, params
 ):
     scoring = scores_sometimes if space is LISTED else None
-    search = search_of(estimator, space, scoring=scoring, n_iter=8, **more).fit(X, y)
+    search = search_of(estimator, space, scoring=scoring, n_iter=8, **params).fit(X, y)
     # A finite error_score hides failures of the scorer.
-    expected = {"failed"} if more.get("error_score") != 0.0 else {"complete"}
+    expected = {"failed"} if params.get("error_score") != 0.0 else {"complete"}
     assert {trial.state for trial in search.trials_[:3]} == expected
     assert any(trial.state == "complete" for trial in search.trials_[3:])
     assert search.best_score_ > 0.3

@@ -204,12 +204,12 @@ def test_parameters_are_shown_and_do_not_control_the_terminal(capsys):
     params = {"C": 2.5, "kernel": "rbf", "a\x1b": Shown()}
     told(lines, [Trial(0, params, [FOLD], 0.5)])
     shown = capsys.readouterr().out.splitlines()
-    given = "C=2.5, kernel='rbf', a\ufffd=Pipeline( \ufffd[31mred)"
-    assert shown[1:] == [f"[1/1] trial 0: {given}"]
+    shown_params = "C=2.5, kernel='rbf', a\ufffd=Pipeline( \ufffd[31mred)"
+    assert shown[1:] == [f"[1/1] trial 0: {shown_params}"]
 
 
-def search_of(quality, estimator=None, **more):
-    space, options = {"quality": quality}, {"cv": 2, "random_state": 0, **more}
+def search_of(quality, estimator=None, **params):
+    space, options = {"quality": quality}, {"cv": 2, "random_state": 0, **params}
     return BayesSearchCV(estimator or Sometimes(), space, **options)
 
 

@@ -56,14 +56,14 @@ class Fake:
     def forget(self, configuration):
         self.pending.remove(configuration.params)
 
-    def tell(self, configuration, score, **more):
+    def tell(self, configuration, score, **options):
         self.pending.remove(configuration.params)
         self.told.append((configuration.params, score))
-        self.more = more
+        self.options = options
 
     def expected_cost(self, configuration):
-        known = sorted(self.seconds[one["x"]] for one, _ in self.told)
-        return float(np.median(known)) if known else None
+        seconds = sorted(self.seconds[one["x"]] for one, _ in self.told)
+        return float(np.median(seconds)) if seconds else None
 
     # the evaluator
 
@@ -79,8 +79,8 @@ class Fake:
         if outcome == "interrupted":
             return None
         stop = self.events.get("stop_at") == number
-        more = {"extras": {"stop_requested": stop}, "duration": self.takes(number)}
-        return Trial(number, params, [], float(number), **more)
+        data = {"extras": {"stop_requested": stop}, "duration": self.takes(number)}
+        return Trial(number, params, [], float(number), **data)
 
     def failed(self, evaluation, text):
         number, params = evaluation
@@ -290,13 +290,13 @@ def test_trials_in_flight_at_the_deadline_are_dropped(
 
 
 @pytest.mark.parametrize(
-    "timeout, known",
+    "timeout, trials",
     [
         (None, [[0, 1], [0, 1, 2], [0, 1, 2, 3]]),
         (99, [[0, 1], [0, 1, 3], [0, 1, 3, 4]]),
     ],
 )
-def test_with_a_timeout_a_long_trial_delays_others_for_a_limited_time(timeout, known):
+def test_with_a_timeout_a_long_trial_delays_others_for_a_limited_time(timeout, trials):
     seconds = [1, 1, 30, 1, 1, 1, 1, 1]
     fake = Fake(
         seconds=seconds, order=lambda numbers: min(numbers, key=fake.left.__getitem__)
@@ -305,7 +305,7 @@ def test_with_a_timeout_a_long_trial_delays_others_for_a_limited_time(timeout, k
     assert (numbers, reason) == (list(range(8)), "n_iter")
     assert sorted(one["x"] for one, _ in fake.told) == numbers
     # Trial 3 runs beside trial 2, and is told after 3 s of waiting for trial 2.
-    assert [fake.knew[k] for k in (3, 4, 5)] == known
+    assert [fake.knew[k] for k in (3, 4, 5)] == trials
     assert fake.pending == []
 
 
@@ -345,7 +345,7 @@ def test_trials_aborted_for_their_memory_are_observed_as_such(state):
 
     fake = Heavy()
     fake.run(n_iter=1)
-    assert fake.more.get("ended", False) == (state == "out_of_memory")
+    assert fake.options.get("ended", False) == (state == "out_of_memory")
 
 
 class Planner(Fake):

@@ -16,8 +16,8 @@ def history(*scores, state="complete"):
     """Return trials with these scores; a pair also gives the state."""
     made = []
     for number, score in enumerate(scores):
-        score, own = score if isinstance(score, tuple) else (score, state)
-        made.append(Trial(number, {"x": number}, [], score=score, state=own))
+        score, trial_state = score if isinstance(score, tuple) else (score, state)
+        made.append(Trial(number, {"x": number}, [], score=score, state=trial_state))
     return History(made)
 
 

@@ -46,9 +46,9 @@ def trials(*rows):
     ],
 )
 def test_candidates_are_compared_at_one_fidelity(rows, best):
-    found = compared(trials(*rows))
-    assert [trial.number for trial in found[:1]] == [best] * (best is not None)
-    assert len({trial.fidelity for trial in found}) <= 1
+    candidates = compared(trials(*rows))
+    assert [trial.number for trial in candidates[:1]] == [best] * (best is not None)
+    assert len({trial.fidelity for trial in candidates}) <= 1
 
 
 def test_displays_see_the_trials_of_each_fidelity():

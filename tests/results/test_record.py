@@ -167,8 +167,8 @@ def test_the_space_is_that_of_the_search():
     assert read_record(drawn.search("tradeoff")).space.parameter_names == ["C"]
     history = drawn.search("bayes").trials_
     assert read_record(history).space is None
-    given = read_record(history, search_spaces=drawn.SPACES).space
-    assert given.parameter_names == record.space.parameter_names
+    space = read_record(history, search_spaces=drawn.SPACES).space
+    assert space.parameter_names == record.space.parameter_names
 
 
 def test_options_that_are_objects_come_back_with_the_space(tmp_path):

@@ -165,17 +165,17 @@ def test_rules_can_be_pickled_compared_and_cloned(rule):
 
 
 @pytest.mark.parametrize(
-    ("kind", "more"),
+    ("kind", "params"),
     [
         (GridSearchCV, {}),
         (RandomizedSearchCV, {"n_iter": 3, "random_state": 0}),
         (BayesSearchCV, {"random_state": 0}),
     ],
 )
-def test_a_rule_chooses_the_row_of_its_definition_in_a_search(kind, more):
+def test_a_rule_chooses_the_row_of_its_definition_in_a_search(kind, params):
     X, y = load_diabetes(return_X_y=True)
     rule = OneStandardError("alpha", largest=True)
-    search = kind(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, refit=rule, cv=5, **more)
+    search = kind(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, refit=rule, cv=5, **params)
     search.fit(X, y)
     # By hand, from the definition.
     table = search.cv_results_

@@ -177,22 +177,22 @@ class Watched(DummyClassifier):
 logged = []
 
 
-def search(**more):
+def search(**params):
     space = {"constant": [0, 1, 2]}
-    options = {"n_iter": 3, "cv": 2, "random_state": 0, **more}
+    options = {"n_iter": 3, "cv": 2, "random_state": 0, **params}
     return BayesSearchCV(Watched(strategy="constant"), space, **options)
 
 
 def test_a_search_is_one_run_and_its_fits_are_none(autolog):
     logged.clear()
-    found = search().fit(X, y)
+    fitted = search().fit(X, y)
     assert logged and not any(logged)
     assert not autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED
     (parent,) = autolog.parents
     assert parent.info.status == "FINISHED"
     assert parent.data.params["n_iter"] == "3"
-    assert parent.data.params["best_constant"] == str(found.best_params_["constant"])
-    assert parent.data.metrics["best_cv_score"] == found.best_score_
+    assert parent.data.params["best_constant"] == str(fitted.best_params_["constant"])
+    assert parent.data.metrics["best_cv_score"] == fitted.best_score_
     assert parent.data.tags["estimator_name"] == "BayesSearchCV"
     assert [name for name, _ in parent.models] == ["model", "best_estimator"]
     assert parent.data.metrics["training_score"] == 1.0
@@ -200,12 +200,12 @@ def test_a_search_is_one_run_and_its_fits_are_none(autolog):
     assert parent.texts["cv_results.csv"].startswith("mean_fit_time,")
     children = autolog.children(parent)
     assert sorted(children) == [0, 1, 2]
-    for row, params in enumerate(found.cv_results_["params"]):
+    for row, params in enumerate(fitted.cv_results_["params"]):
         child = children[row].data
         assert child.params["constant"] == str(params["constant"])
         assert child.params["strategy"] == "constant"
         for name in ("mean_test_score", "std_test_score", "rank_test_score"):
-            assert child.metrics[name] == found.cv_results_[name][row]
+            assert child.metrics[name] == fitted.cv_results_[name][row]
         assert child.tags["estimator_name"] == "Watched"
 
 
@@ -238,14 +238,14 @@ def test_every_search_is_logged(autolog, seen, kind):
         search = every_search.make(kind, n_iter=4, constraints={"accuracy": ">= 0.1"})
         if kind is not every_search.ParetoSearchCV:
             search.set_params(scoring="accuracy")
-        found = search.fit(*every_search.data(kind))
+        fitted = search.fit(*every_search.data(kind))
     assert not seen
     (parent,) = autolog.parents
     assert parent.data.tags["skbayes.search"] == kind.__name__
     # There is no best score of several objectives.
     is_front = kind is every_search.ParetoSearchCV
     assert ("best_cv_score" in parent.data.metrics) != is_front
-    assert sorted(autolog.children(parent)) == [trial.number for trial in found.trials_]
+    assert sorted(autolog.children(parent)) == [t.number for t in fitted.trials_]
 
 
 def test_the_options_of_autolog_count(autolog):
@@ -254,19 +254,19 @@ def test_the_options_of_autolog_count(autolog):
         "log_models": False,
         "extra_tags": {"team": "a"},
     }
-    found = search().fit(X, y)
+    fitted = search().fit(X, y)
     (parent,) = autolog.parents
-    assert list(autolog.children(parent)) == [found.best_index_]
+    assert list(autolog.children(parent)) == [fitted.best_index_]
     assert not parent.models and parent.data.tags["team"] == "a"
 
 
 def test_the_run_of_the_user_is_the_parent(autolog):
-    with autolog.start_run() as own:
+    with autolog.start_run() as parent:
         search().fit(X, y)
         autolog.autologging.options = {"exclusive": True}
         search().fit(X, y)
-    assert autolog.parents == [own]
-    assert len(autolog.children(own)) == 3
+    assert autolog.parents == [parent]
+    assert len(autolog.children(parent)) == 3
 
 
 @pytest.mark.parametrize("state", ["disabled", "within", "off"])
@@ -296,8 +296,8 @@ def test_a_server_that_fails_costs_no_search(autolog):
 
     autolog.log_batch = refuse
     with pytest.warns(UserWarning, match=r"not logged completely.*no server"):
-        found = search().fit(X, y)
-    assert hasattr(found, "best_params_")
+        fitted = search().fit(X, y)
+    assert hasattr(fitted, "best_params_")
 
 
 def test_mlflow_is_not_imported_by_a_search(monkeypatch):
@@ -311,10 +311,10 @@ def test_mlflow_is_not_imported_by_a_search(monkeypatch):
 def test_only_finite_values_of_a_failed_trial_are_logged(autolog):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = search().set_params(search_spaces={"constant": [0, 7]}).fit(X, y)
+        fitted = search().set_params(search_spaces={"constant": [0, 7]}).fit(X, y)
     (parent,) = autolog.parents
     children = autolog.children(parent)
-    failed = [t.number for t in found.trials_ if t.error]
+    failed = [t.number for t in fitted.trials_ if t.error]
     assert len(failed) == 1
     child = children[failed[0]]
     assert child.info.status == "FAILED" and child.data.tags["state"] == "failed"
@@ -364,19 +364,19 @@ READERS = [
 def test_readers_of_a_search_start_no_run(autolog, seen, kind, tmp_path, monkeypatch):
     # The tests of reports draw these figures.
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **options: None)
-    found, data = every_search.fitted(kind), every_search.data(kind)
+    fitted, data = every_search.fitted(kind), every_search.data(kind)
     autolog.runs.clear()
     for read in READERS:
         # A display may refuse the search.
         with contextlib.suppress(ValueError):
-            read(found)
-    found.score(*data)
-    found.predict(data[0])
-    found.report(tmp_path / "report.html")
-    found._repr_html_()
-    results_frame(found.cv_results_)
-    if hasattr(found, "select"):
-        found.select(found.refit if found.refit is not True else 0.1, *data)
+            read(fitted)
+    fitted.score(*data)
+    fitted.predict(data[0])
+    fitted.report(tmp_path / "report.html")
+    fitted._repr_html_()
+    results_frame(fitted.cv_results_)
+    if hasattr(fitted, "select"):
+        fitted.select(fitted.refit if fitted.refit is not True else 0.1, *data)
     assert not seen and not autolog.runs
 
 

@@ -41,10 +41,10 @@ def test_every_search_becomes_a_study(search):
 
 def test_ranges_are_those_of_the_space():
     study = export_to_optuna(every_search.fitted(every_search.BayesSearchCV))
-    found = study.trials[0].distributions
-    assert found["min_samples_leaf"] == optuna.distributions.IntDistribution(1, 20)
+    ranges = study.trials[0].distributions
+    assert ranges["min_samples_leaf"] == optuna.distributions.IntDistribution(1, 20)
     choices = optuna.distributions.CategoricalDistribution([1, 2, 3])
-    assert found["max_depth"] == choices
+    assert ranges["max_depth"] == choices
 
 
 def test_a_journal_is_exported_while_it_grows(tmp_path):
@@ -62,12 +62,12 @@ def test_a_journal_is_exported_while_it_grows(tmp_path):
     assert [t.user_attrs["skbayes_trial"] for t in study.trials] == list(range(5))
     assert study.best_value == 0.4
     kinds = optuna.distributions
-    found = study.trials[0].distributions
-    assert found["C"] == kinds.FloatDistribution(1e-3, 1e3, log=True)
-    assert found["kernel"] == kinds.CategoricalDistribution(["rbf", "linear"])
+    distributions = study.trials[0].distributions
+    assert distributions["C"] == kinds.FloatDistribution(1e-3, 1e3, log=True)
+    assert distributions["kernel"] == kinds.CategoricalDistribution(["rbf", "linear"])
     assert study.trials[0].params["clf"] == "SVC()"
     # The value of a parameter of another branch is unknown.
-    assert "gamma" in found and "gamma" not in study.trials[1].params
+    assert "gamma" in distributions and "gamma" not in study.trials[1].params
 
 
 def test_states_scores_and_times():
@@ -96,8 +96,8 @@ def test_states_scores_and_times():
 def test_the_study_shows_importances():
     study = export_to_optuna(every_search.fitted(every_search.BayesSearchCV))
     evaluator = optuna.importance.FanovaImportanceEvaluator(n_trees=2, seed=0)
-    found = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    assert set(found) == set(every_search.SPACE)
+    importances = optuna.importance.get_param_importances(study, evaluator=evaluator)
+    assert set(importances) == set(every_search.SPACE)
 
 
 def test_a_study_with_other_directions_is_refused():

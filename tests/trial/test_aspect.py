@@ -37,9 +37,9 @@ print(*sys.modules)
 """
 
 
-def search(**more):
+def search(**params):
     tree = DecisionTreeClassifier(random_state=0)
-    options = {"n_iter": 4, "cv": 3, "random_state": 0, **more}
+    options = {"n_iter": 4, "cv": 3, "random_state": 0, **params}
     return BayesSearchCV(tree, SPACE, **options)
 
 
@@ -70,7 +70,7 @@ def with_peak_memory(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "more",
+    "params",
     [
         {"n_jobs": 2, "pruning": True, "return_folds": "predict"},
         {
@@ -82,26 +82,26 @@ def with_peak_memory(monkeypatch):
     ids=str,
 )
 def test_a_new_aspect_adds_a_column_and_does_not_change_the_trials(
-    with_peak_memory, more
+    with_peak_memory, params
 ):
-    found = search(peak_memory=True, **more).fit(X, y)
-    plain = search(**more).fit(X, y)
-    column = found.cv_results_["mean_peak_memory"]
+    measured = search(peak_memory=True, **params).fit(X, y)
+    plain = search(**params).fit(X, y)
+    column = measured.cv_results_["mean_peak_memory"]
     assert len(column) == 4
     assert np.all(np.asarray(column) > 0)
     assert "mean_peak_memory" not in plain.cv_results_
-    assert [t.params for t in found.trials_] == [t.params for t in plain.trials_]
-    assert [t.score for t in found.trials_] == [t.score for t in plain.trials_]
+    assert [t.params for t in measured.trials_] == [t.params for t in plain.trials_]
+    assert [t.score for t in measured.trials_] == [t.score for t in plain.trials_]
 
 
 def test_the_column_of_a_new_aspect_is_nan_without_a_fit():
     trial = Trial(0, {}, [FoldResult(status="skipped")], math.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        (found,) = PeakMemory(None, None, None).columns(History([trial]))[
+        (value,) = PeakMemory(None, None, None).columns(History([trial]))[
             "mean_peak_memory"
         ]
-    assert math.isnan(found)
+    assert math.isnan(value)
 
 
 def test_a_journal_keeps_what_a_new_aspect_measured(with_peak_memory, tmp_path):
@@ -139,7 +139,7 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("params", "expected"),
     [
         ({}, []),
         ({"constraints": lambda params: True, "trial_limits": {"time": None}}, []),
@@ -149,15 +149,15 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
         ),
     ],
 )
-def test_aspects_that_are_on_are_made_once(monkeypatch, more, expected):
+def test_aspects_that_are_on_are_made_once(monkeypatch, params, expected):
     made, init = [], Aspect.__init__
 
-    def recorded(self, *known):
+    def recorded(self, *args):
         made.append(self.name)
-        init(self, *known)
+        init(self, *args)
 
     monkeypatch.setattr(Aspect, "__init__", recorded)
-    search(**more).fit(X, y)
+    search(**params).fit(X, y)
     assert made == expected
 
 
@@ -228,7 +228,7 @@ def test_the_guide_lists_who_implements_each_hook():
     for base in (Aspect, FoldAspect):
         modules = [sys.modules[option.kind().__module__] for option in OPTIONS]
         for hook in vars(base):
-            own = [
+            names = [
                 f"``{_option(module.__name__)}``"
                 for module in modules
                 for kind in vars(module).values()
@@ -238,7 +238,7 @@ def test_the_guide_lists_who_implements_each_hook():
             if not hook.startswith("_") and callable(getattr(base, hook)):
                 expected += [
                     f"   * - ``{base.__name__}.{hook}``",
-                    f"     - {', '.join(own)}",
+                    f"     - {', '.join(names)}",
                 ]
     guide = Path(__file__).parents[2] / "docs/contributing.rst"
     lines = guide.read_text(encoding="utf-8").splitlines()

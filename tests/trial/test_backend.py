@@ -85,8 +85,8 @@ def test_every_backend_returns_the_results_in_order(kind):
             assert len(pickle.dumps(backend._call(FOLDS[:1], 0.0)[1])) < 1000
         expected = run_folds(DataHandle(job(large)), FOLDS)
         for _ in range(2):
-            found = backend.run(Parallel(n_jobs=1), FOLDS)
-            assert [result.test_scores for result in found] == [
+            results = backend.run(Parallel(n_jobs=1), FOLDS)
+            assert [result.test_scores for result in results] == [
                 result.test_scores for result in expected
             ]
 

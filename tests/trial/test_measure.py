@@ -100,22 +100,22 @@ WITH_INNER = [
 @pytest.mark.filterwarnings("ignore:The total space of parameters")
 @pytest.mark.parametrize("kind", WITH_INNER)
 def test_features_that_inner_estimators_use(kind):
-    rng, known = np.random.default_rng(0), signature(kind).parameters
+    rng, accepted = np.random.default_rng(0), signature(kind).parameters
     X = rng.normal(size=(90, 5)) * [1.0, 1.0, 9.0, 1.0, 1.0]
     y = (X[:, 1:4].sum(axis=1) > 0.0).astype(int)
     X[:, [1, 3]] += y[:, None]
     options = {"random_state": 0, "min_samples": 9, "n_iter": 1, "thresholds": 5}
     options |= {"residual_threshold": 99.0}
     options |= {"param_grid": {}, "param_distributions": {}}
-    options = {name: value for name, value in options.items() if name in known}
+    options = {name: value for name, value in options.items() if name in accepted}
     several = kind.__name__.startswith("MultiOutput") or "Chain" in kind.__name__
 
     def count(inner):
         inner.fit(X, y)  # for FrozenEstimator
-        (name,) = INNER & known.keys()
-        given = [("a", inner)] if name == "estimators" else inner
+        (name,) = INNER & accepted.keys()
+        argument = [("a", inner)] if name == "estimators" else inner
         target = np.column_stack([y, y]) if several else y
-        return n_features(kind(**{name: given}, **options).fit(X, target))
+        return n_features(kind(**{name: argument}, **options).fit(X, target))
 
     regresses = issubclass(kind, RegressorMixin)
     assert count(WidestRegressor() if regresses else Widest()) == 1
@@ -196,16 +196,16 @@ OTHER = ["nonsense", 3, None, SVC, lambda: 0.0, lambda a, b: 0.0]
     ],
 )
 def test_each_name_and_callable_is_of_at_most_one_kind(what, kind):
-    found = parse_measurement(what, {"recall": "recall"})
-    assert (found and found[0]) == kind
+    measurement = parse_measurement(what, {"recall": "recall"})
+    assert (measurement and measurement[0]) == kind
 
 
 def test_a_measurement_that_fails_is_nan_with_a_warning():
     measures = {"a": Measure(lambda _: 1 / 0), "b": Measure(lambda _: 2)}
     result = {"fit_error": None, "estimator": None}
     with pytest.warns(UserWarning, match="Measuring 'a' of costs failed"):
-        found = measured(measures, result, " of costs", raises=False)
-    assert math.isnan(found["a"])
-    assert found["b"] == 2.0
+        values = measured(measures, result, " of costs", raises=False)
+    assert math.isnan(values["a"])
+    assert values["b"] == 2.0
     with pytest.raises(ZeroDivisionError):
         measured(measures, result, "", raises=True)

@@ -11,9 +11,9 @@ import pytest
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 
-def fold(score, error=None, **more):
+def fold(score, error=None, **data):
     scores = score if isinstance(score, dict) else {"score": score}
-    return FoldResult(scores, 0.5, 0.25, fit_error=error, **more)
+    return FoldResult(scores, 0.5, 0.25, fit_error=error, **data)
 
 
 def trial(number, score, **kwargs):
@@ -42,8 +42,8 @@ def test_results_are_frozen_and_what_is_kept_does_not_count():
     kept = one.keeping(fit="model").keeping(seconds=2.0)
     assert kept == one and kept.kept == {"fit": "model", "seconds": 2.0}
     assert one.kept == {} and "kept" not in one.as_dict()
-    more = kept.with_extras(a=1).with_extras(b=2)
-    assert more.extras == {"a": 1, "b": 2} and more.kept == kept.kept
+    extended = kept.with_extras(a=1).with_extras(b=2)
+    assert extended.extras == {"a": 1, "b": 2} and extended.kept == kept.kept
     assert isinstance(Trial(0, {}, [one], 0.5).folds, tuple)
 
 
@@ -72,9 +72,9 @@ def test_a_trial_of_an_older_pickle_does_not_say_when_it_began():
 
 def test_history_is_a_sequence():
     trials = [trial(i, float(i)) for i in range(4)]
-    given = trials[:3]
-    history = History(given)
-    given.clear()
+    source = trials[:3]
+    history = History(source)
+    source.clear()
     history.append(trials[3])
     assert len(history) == 4
     assert list(history) == trials
@@ -106,9 +106,9 @@ def test_the_best_so_far_is_the_first_of_the_ranking_at_any_time():
         state = "pruned" if rng.random() < 0.1 else state
         violation = float(rng.integers(3)) if number % 2 else None
         fidelity = Fidelity(number // 100)
-        more = {"fidelity": fidelity, "extras": {"violation": violation}}
+        data = {"fidelity": fidelity, "extras": {"violation": violation}}
         for each in (history, asked):
-            each.append(trial(number, score, state=state, **more))
+            each.append(trial(number, score, state=state, **data))
         if number % 3 == 0:
             ranked = asked.best_first()
             assert asked.best is (ranked[0] if ranked else None)

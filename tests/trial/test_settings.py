@@ -45,7 +45,7 @@ parse_bytes = partial(parse_size, "memory")
 
 
 @pytest.mark.parametrize(
-    "read, given, expected",
+    "read, value, expected",
     [
         (parse_bytes, 1, 1),
         (parse_bytes, 1e9, 10**9),
@@ -66,14 +66,14 @@ parse_bytes = partial(parse_size, "memory")
         (parse_seconds, "0.5s", 0.5),
     ],
 )
-def test_memory_and_time_as_text(read, given, expected):
-    assert read(given) == expected
+def test_memory_and_time_as_text(read, value, expected):
+    assert read(value) == expected
 
 
-@pytest.mark.parametrize("given", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
-def test_invalid_sizes_are_refused(given):
+@pytest.mark.parametrize("value", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
+def test_invalid_sizes_are_refused(value):
     with pytest.raises(ValueError, match="memory must be .* such as '2 GB', got"):
-        parse_size("memory", given)
+        parse_size("memory", value)
 
 
 @pytest.mark.parametrize("size", [1e6, 3.21e8, 9.99e8, 1e9, 1.5e10])
@@ -83,8 +83,8 @@ def test_the_text_of_a_memory_is_read_as_that_memory(size):
 
 
 def test_trial_limits():
-    given = {"time": "5 min", "memory": None}
-    assert parse_limits(given, "1 h") == FitLimits(300, timeout=3600)
+    limits = {"time": "5 min", "memory": None}
+    assert parse_limits(limits, "1 h") == FitLimits(300, timeout=3600)
     assert parse_limits(None, None) == parse_limits({"time": None}, None) == FitLimits()
     with pytest.raises(ValueError, match="'seconds' is not the name of a limit"):
         parse_limits({"seconds": 3}, None)

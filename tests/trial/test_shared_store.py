@@ -39,24 +39,24 @@ def test_arrays_are_made_once(store):
     # A function that makes arrays may request others.
     store.arrays("one", lambda: store.arrays("inner", lambda: made))
     for again in (store, pickle.loads(pickle.dumps(store))):
-        found = again.arrays("one", _never)
-        assert found.keys() == made.keys()
+        loaded = again.arrays("one", _never)
+        assert loaded.keys() == made.keys()
         for name, array in made.items():
-            np.testing.assert_array_equal(found[name], array)
-            assert found[name].dtype == array.dtype
-            assert type(found[name]) is np.ndarray
-    assert not found["a"].flags.writeable
+            np.testing.assert_array_equal(loaded[name], array)
+            assert loaded[name].dtype == array.dtype
+            assert type(loaded[name]) is np.ndarray
+    assert not loaded["a"].flags.writeable
     os.unlink(os.path.join(store.folder, "one"))
-    assert found["a"].tolist() == [0, 1, 2, 3, 4]
+    assert loaded["a"].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_values_are_copies(store):
     assert store.load("one") is None
     assert store.save("one", {"a": np.arange(3)})
     for _ in range(2):
-        found = store.load("one")["a"]
-        assert found.tolist() == [0, 1, 2]
-        found += 1
+        array = store.load("one")["a"]
+        assert array.tolist() == [0, 1, 2]
+        array += 1
     assert not store.save("two", (i for i in range(3)))
     assert store.load("two") is None
 
@@ -120,7 +120,7 @@ def test_any_change_of_a_byte_is_noticed(store, tmp_path):
 
 
 def test_arrays_larger_than_the_limit_are_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(temporary_files, "write", lambda *args, **more: _never())
+    monkeypatch.setattr(temporary_files, "write", lambda *args, **kwargs: _never())
     store = PrefixStore(str(tmp_path), 7_000)
     made = {"a": np.zeros(1000)}
     assert store.arrays("large", lambda: made) is made

@@ -72,11 +72,11 @@ def test_each_class_has_its_share(counts, size, seed):
         return
     subsets = Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
     chosen = subsets.rows(0, train, Sample(train_size=size))
-    found = np.bincount(labels[chosen], minlength=len(counts))
+    counts_chosen = np.bincount(labels[chosen], minlength=len(counts))
     # The first row of each class comes first, at the expense of other rows.
     due = np.array(counts) * n_rows / len(labels)
-    assert np.all(found >= 1)
-    assert np.all(np.abs(found - due) <= len(counts))
+    assert np.all(counts_chosen >= 1)
+    assert np.all(np.abs(counts_chosen - due) <= len(counts))
 
 
 def test_a_subset_has_whole_groups():

@@ -16,7 +16,7 @@ SPACE = {"C": (0.1, 10.0)}
 
 
 @pytest.mark.parametrize(
-    "name, known, meant",
+    "name, names, meant",
     [
         ("C", PIPELINE, "svc__C"),
         ("svc_C", PIPELINE, "svc__C"),
@@ -34,18 +34,18 @@ SPACE = {"C": (0.1, 10.0)}
         ("", ["gamma", "C"], None),
     ],
 )
-def test_the_first_suggestion(name, known, meant):
-    assert (suggest(name, known) or [None])[0] == meant
+def test_the_first_suggestion(name, names, meant):
+    assert (suggest(name, names) or [None])[0] == meant
 
 
 @pytest.mark.parametrize("name", ["precision", "f1", "roc", "neg", "e"])
 def test_suggestions_are_few_and_known(name):
-    known = get_scorer_names()
-    found = suggest(name, known)
-    assert len(found) <= 3
-    assert set(found) <= set(known)
-    assert suggest(name, known[::-1]) == found
-    assert all(own in suggest(own, PIPELINE) for own in PIPELINE)
+    names = get_scorer_names()
+    suggestions = suggest(name, names)
+    assert len(suggestions) <= 3
+    assert set(suggestions) <= set(names)
+    assert suggest(name, names[::-1]) == suggestions
+    assert all(name in suggest(name, PIPELINE) for name in PIPELINE)
 
 
 def test_as_a_sentence():

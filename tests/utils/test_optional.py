@@ -87,5 +87,5 @@ def test_a_warning_of_a_search_names_the_call_of_fit():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(X, y)
-    (found,) = [one for one in caught if "no trial satisfies" in str(one.message)]
-    assert found.filename == __file__
+    (warning,) = [one for one in caught if "no trial satisfies" in str(one.message)]
+    assert warning.filename == __file__
