@@ -64,7 +64,7 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     kind = "regression" if is_regression else "classification"
     # Encoders of trees: those of the forests, which have ordinal numbers.
     choice = models(X, y, task=kind, extra=[model])
-    forest, own = (
+    forest, encoders = (
         next(
             (option, space)
             for option, space in reversed(choice.search_spaces["model"].options)
@@ -76,7 +76,7 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
         5, shuffle=True, random_state=seed
     )
     figures, seconds = [], []
-    for option, space in ((model, forest[1]), own):
+    for option, space in ((model, forest[1]), encoders):
         pipeline = clone(choice.estimator)
         pipeline.set_params(columns=space["columns"][0], model=clone(option))
         pipeline.set_params(model__random_state=seed)

@@ -105,10 +105,10 @@ class Table:
         )
 
     def _predict(
-        self, params: Sequence[Params], names: Sequence[str], **more: Any
+        self, params: Sequence[Params], names: Sequence[str], **fidelity: Any
     ) -> np.ndarray:
         """Return outputs of the surrogate, of shape (n_configurations, n_names)."""
-        fixed = more if self.is_lcbench else TREES | more
+        fixed = fidelity if self.is_lcbench else TREES | fidelity
         outputs = self.model.predict([{**fixed, **p} for p in params], self.instance)
         return np.maximum(outputs[:, list(map(self.model.outputs.index, names))], 1e-3)
 
@@ -117,20 +117,20 @@ class Table:
         text = f"{sorted(params.items())} {share:.4f} {fold}"
         noise = np.random.default_rng(zlib.crc32(text.encode())).standard_normal()
         noise *= NOISE * math.sqrt(12000 / self.n_rows)
-        names, more = ["logloss", "timetrain"], {}
+        names, fidelity = ["logloss", "timetrain"], {}
         if self.is_lcbench:
             names = ["val_cross_entropy", "time"]
         else:
-            more = {"trainsize": max(share, 0.03), "repl": fold + 1}
-        loss, seconds = self._predict([params], names, **more)[0].tolist()
+            fidelity = {"trainsize": max(share, 0.03), "repl": fold + 1}
+        loss, seconds = self._predict([params], names, **fidelity)[0].tolist()
         return loss * math.exp(noise), self.unit * seconds
 
     def losses(self, params: Sequence[Params]) -> np.ndarray:
         """Return the losses on all rows, of other replications."""
         if self.is_lcbench:
             return self._predict(params, ["test_cross_entropy"])[:, 0]
-        found = [self._predict(params, ["logloss"], repl=k) for k in (6, 8, 10)]
-        return np.mean(found, axis=0)[:, 0]
+        outputs = [self._predict(params, ["logloss"], repl=k) for k in (6, 8, 10)]
+        return np.mean(outputs, axis=0)[:, 0]
 
 
 # -- simulation --------------------------------------------------------------------
@@ -285,17 +285,17 @@ def _search(kind: type, table: Table, seed: int, **options: Any) -> tuple[Best, 
     for module in (scheduler, evaluator, running, aspect):
         module.time = CLOCK  # type: ignore[attr-defined]
     CLOCK.now = 0.0
-    given = {"n_iter": None, "timeout": MARKS[-1], "cv": N_FOLDS, "n_jobs": N_WORKERS}
-    given |= {"random_state": seed, **options}
+    params = {"n_iter": None, "timeout": MARKS[-1], "cv": N_FOLDS, "n_jobs": N_WORKERS}
+    params |= {"random_state": seed, **options}
     model = Tabulated(table, table.own)
-    search = kind(model, as_notation(table.space), **given)
+    search = kind(model, as_notation(table.space), **params)
     X = np.zeros((table.n_rows * N_FOLDS // (N_FOLDS - 1), 1))
     plan = search._plan(X, None, {})
     with Simulated.opened(search, plan, {}, CLOCK.now) as simulated:
         CLOCK.now = STARTING
         outcome = simulated.run()
-        found = search._set(search._results(simulated.plan, outcome))
-        chosen = search._select(simulated.plan, found)["best_params_"]
+        fitted = search._set(search._results(simulated.plan, outcome))
+        chosen = search._select(simulated.plan, fitted)["best_params_"]
     ended = [
         (t.started + t.duration, (t.fidelity.stage, t.score), t.params)
         for t in search.trials_
@@ -306,12 +306,12 @@ def _search(kind: type, table: Table, seed: int, **options: Any) -> tuple[Best, 
 
 def _best(ended: list[tuple[float, Any, Params]]) -> Best:
     """Return the trials that are better than all earlier ones, with their times."""
-    best, found = None, []
+    best, incumbents = None, []
     for end, score, params in sorted(ended, key=lambda trial: trial[0]):
         if end <= MARKS[-1] and (best is None or score > best):
             best = score
-            found.append((end, params))
-    return found
+            incumbents.append((end, params))
+    return incumbents
 
 
 # -- rivals ------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def _random(table: Table, seed: int) -> tuple[Best, int]:
 def _halving(table: Table, seed: int) -> tuple[Best, int]:
     """Repeat successive halving with three times as many candidates, as minutes.py."""
     draw, free = make_method("random", table.space, seed), [STARTING] * N_WORKERS
-    found: Best = []
+    incumbents: Best = []
     for k in itertools.count(1):
         candidates = [draw.ask() for _ in range(3**k)]
         for rung in range(k, -1, -1):
@@ -351,8 +351,8 @@ def _halving(table: Table, seed: int) -> tuple[Best, int]:
             candidates = [candidates[i] for i in order]
             free = [max(free)] * N_WORKERS
             if free[0] > MARKS[-1]:
-                return found, sum(3**i for i in range(1, k))
-        found.append((free[0], candidates[0]))
+                return incumbents, sum(3**i for i in range(1, k))
+        incumbents.append((free[0], candidates[0]))
     raise AssertionError
 
 
@@ -370,7 +370,7 @@ METHODS: dict[str, Callable[[Table, int], tuple[Best, int]]] = {
 
 def task_names() -> list[str]:
     """Return the tasks of both groups; data sets are assigned by chance."""
-    found = []
+    names = []
     for scenario, prefix in (("rbv2_xgboost", ""), ("lcbench", "lcbench-")):
         instances = tasks.yahpo(scenario).instances
         order = np.random.default_rng(0).permutation(len(instances)).tolist()
@@ -378,8 +378,8 @@ def task_names() -> list[str]:
             group = ("choose", "judge")[place % 2]
             n_rows = 1200 if prefix else (3000, 12000, 40000)[place // 2 % 3]
             seconds = OWN_SECONDS[place // 6 % 3]
-            found.append(f"{group}:{prefix}{instances[index]}/{n_rows}/{seconds}")
-    return found
+            names.append(f"{group}:{prefix}{instances[index]}/{n_rows}/{seconds}")
+    return names
 
 
 @cache
@@ -387,21 +387,21 @@ def best_known(task: str) -> tuple[float, float]:
     """Return the losses of the own values and of the best random configuration."""
     table = Table(task)
     draw = make_method("random", table.space, zlib.crc32(task.encode()))
-    own, *others = table.losses([table.own, *(draw.ask() for _ in range(N_RANDOM))])
-    return float(own), float(min(others))
+    loss, *others = table.losses([table.own, *(draw.ask() for _ in range(N_RANDOM))])
+    return float(loss), float(min(others))
 
 
 def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     """Return the losses at the marks, of the own values, and the best known one."""
     warnings.simplefilter("ignore")
-    table, (own, best) = Table(task), best_known(task)
-    record: Record = {"own": own, "best": best, "losses": [], "trials": 0}
-    if math.log(own / best) < LEAST_GAIN or table.is_truncated:
+    table, (own_loss, best) = Table(task), best_known(task)
+    record: Record = {"own": own_loss, "best": best, "losses": [], "trials": 0}
+    if math.log(own_loss / best) < LEAST_GAIN or table.is_truncated:
         return record
     number = zlib.crc32(f"{task} {seed}".encode()) % 2**31
-    found, record["trials"] = METHODS[method](table, number)
+    incumbents, record["trials"] = METHODS[method](table, number)
     for mark in MARKS:
-        reached = [params for end, params in found if end <= mark]
+        reached = [params for end, params in incumbents if end <= mark]
         record["losses"] += table.losses([[table.own, *reached][-1]]).tolist()
     return record
 
@@ -409,21 +409,21 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
 def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
     """Return the columns of each run."""
     best: dict[str, float] = {}
-    for own in runs.values():
-        for (task, _), record in own.items():
+    for records in runs.values():
+        for (task, _), record in records.items():
             least = min(*record["losses"], record["best"], math.inf)
             best[task] = min(best.get(task, math.inf), least)
-    found: dict[str, dict] = {}
-    for method, own in runs.items():
-        found[method] = {}
-        for key, record in own.items():
+    columns: dict[str, dict] = {}
+    for method, records in runs.items():
+        columns[method] = {}
+        for key, record in records.items():
             if record["losses"]:
                 gains = np.log(record["own"] / np.array(record["losses"]))
                 shares = 100.0 * gains / math.log(record["own"] / best[key[0]])
                 worse = 100.0 * (gains[-1] < -0.01)
                 row = [*np.maximum(shares, -100.0), worse, record["trials"]]
-                found[method][key] = np.array(row)
-    return found
+                columns[method][key] = np.array(row)
+    return columns
 
 
 STUDY = Study(

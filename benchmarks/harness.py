@@ -45,8 +45,8 @@ PACKAGES = (
 def single(runs: Runs, options: Mapping[str, Any]) -> Figures:
     """Return the list "figures" of each run."""
     return {
-        method: {key: np.array(run["figures"], float) for key, run in own.items()}
-        for method, own in runs.items()
+        method: {key: np.array(run["figures"], float) for key, run in records.items()}
+        for method, records in runs.items()
     }
 
 
@@ -70,14 +70,14 @@ def means_text(entry: dict[str, Any], sign: str = "", digits: int = 0) -> str:
     )
 
 
-def summarize(study: Study, found: Figures, columns: Sequence[Any]) -> Record:
+def summarize(study: Study, figures: Figures, columns: Sequence[Any]) -> Record:
     """Print and return means by group, and paired differences from the first method.
 
     The differences, and the means next to them, are over the runs that both methods
     have finished.
     """
-    first = next(iter(found))
-    tasks = dict.fromkeys(task for runs in found.values() for task, _ in runs)
+    first = next(iter(figures))
+    tasks = dict.fromkeys(task for runs in figures.values() for task, _ in runs)
     groups = list(dict.fromkeys(map(study.group, tasks)))
     if study.overall and len(groups) != 1:
         groups.insert(0, "all")
@@ -86,17 +86,17 @@ def summarize(study: Study, found: Figures, columns: Sequence[Any]) -> Record:
     print(f"columns: {list(columns)}; differences are from {first}")
     for group in groups:
         entries = summary["groups"][group] = {}
-        for method, runs in found.items():
+        for method, runs in figures.items():
             keys = [k for k in runs if group in ("all", study.group(k[0]))]
-            both = [k for k in keys if k in found[first]] or keys
+            both = [k for k in keys if k in figures[first]] or keys
             if not both:
                 continue
             values = np.array([runs[k] for k in both])
             entry: Record = {"runs": len(both), **mean_se(values, study.digits)}
             line = f"{group:22}{method:26}{len(both):4} runs "
             line += means_text(entry, digits=shown)
-            if method != first and all(k in found[first] for k in both):
-                apart = values - np.array([found[first][k] for k in both])
+            if method != first and all(k in figures[first] for k in both):
+                apart = values - np.array([figures[first][k] for k in both])
                 entry["minus_first"] = mean_se(apart, study.digits)
                 line += f"   apart {means_text(entry['minus_first'], '+', shown)}"
             entries[method] = entry
@@ -126,7 +126,7 @@ class Study:
     figures: Callable[[Runs, Mapping[str, Any]], Figures] = single
     group: Callable[[str], str] = str  # rows of the table, by task
     overall: bool = True  # also a row for all tasks
-    known: Callable[[str], object] | None = None  # raises ValueError for other methods
+    check_method: Callable[[str], object] | None = None  # raises ValueError
     applies: Callable[[str, str], bool] = lambda method, task: True
     reference: str | None = None  # method that is run once per task, and not shown
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -220,7 +220,7 @@ def save_results(benchmark: str, summary: Record) -> None:
 
 
 def _arguments(
-    studies: Mapping[str, Study], doc: str, given: Sequence[str] | None
+    studies: Mapping[str, Study], doc: str, argv: Sequence[str] | None
 ) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -245,22 +245,22 @@ def _arguments(
                 add(f"--{option}", action="store_true")
             else:
                 add(f"--{option}", type=type(default), default=default)
-    return parser.parse_args(given)
+    return parser.parse_args(argv)
 
 
 def main(
-    studies: Study | Mapping[str, Study], doc: str, given: Sequence[str] | None = None
+    studies: Study | Mapping[str, Study], doc: str, argv: Sequence[str] | None = None
 ) -> Record:
     """Run a study as the command line says, and return its summary."""
     if isinstance(studies, Study):
         studies = {"run": studies}
-    args = _arguments(studies, doc, given)
+    args = _arguments(studies, doc, argv)
     study = studies[args.study]
     options = {name: getattr(args, name) for name in study.options}
     methods = args.methods.split(",")
     for method in methods:
-        if study.known is not None:
-            study.known(method)
+        if study.check_method is not None:
+            study.check_method(method)
         elif method not in study.methods:
             raise SystemExit(f"{method} is not in {list(study.methods)}")
     tasks = [task for task in study.tasks() if re.search(args.tasks, task)]
@@ -290,15 +290,15 @@ def main(
         dict.fromkeys([*label_of.values(), *filter(None, args.also.split(","))])
     )
     labels = dict.fromkeys([*shown, *store.labels()])
-    found = study.figures({label: store.load(label) for label in labels}, options)
+    figures = study.figures({label: store.load(label) for label in labels}, options)
     # Not the stored labels that were not asked for, but rows that figures adds.
     kept = {
-        label: {k: v for k, v in found[label].items() if k[0] in tasks}
-        for label in dict.fromkeys([*shown, *found])
-        if label in found and (label in shown or label not in labels)
+        label: {k: v for k, v in figures[label].items() if k[0] in tasks}
+        for label in dict.fromkeys([*shown, *figures])
+        if label in figures and (label in shown or label not in labels)
     }
-    found = {label: runs for label, runs in kept.items() if runs}
-    summary = study.summarize(study, found, study.columns(options))
+    figures = {label: runs for label, runs in kept.items() if runs}
+    summary = study.summarize(study, figures, study.columns(options))
     if args.save:
         save_results(f"{study.name}/{args.save}", summary)
     return summary

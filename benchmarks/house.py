@@ -165,16 +165,16 @@ def load(root: Path) -> dict[str, Module]:
 
 def closure(modules: dict[str, Module], first: str) -> set[str]:
     """Return the modules that are executed when one is imported."""
-    found, waiting = set[str](), [first]
+    reached, waiting = set[str](), [first]
     while waiting:
         name = waiting.pop()
-        if name in found or name not in modules:
+        if name in reached or name not in modules:
             continue
-        found.add(name)
+        reached.add(name)
         eager = [i for i in modules[name].imports({*modules}) if not i.is_late]
         waiting += [i.target for i in eager if not i.is_type]
         waiting.append(name.rpartition(".")[0])
-    return found
+    return reached
 
 
 def circles(graph: Graph) -> list[list[str]]:
@@ -201,7 +201,7 @@ def graph_of(modules: dict[str, Module]) -> Graph:
 
 def forbidden(modules: dict[str, Module]) -> list[str]:
     """Return the imports that the order of the folders forbids."""
-    found = []
+    lines = []
     for name, module in modules.items():
         folder, names_others = module.folder, module.is_entry or name in TABLES
         others = {
@@ -221,8 +221,8 @@ def forbidden(modules: dict[str, Module]) -> list[str]:
             ]
         else:
             continue
-        found += [f"forbidden import: {name} of {target}" for target in sorted(wrong)]
-    return found
+        lines += [f"forbidden import: {name} of {target}" for target in sorted(wrong)]
+    return lines
 
 
 def late(modules: dict[str, Module]) -> list[str]:
@@ -254,8 +254,8 @@ def problems(root: Path) -> list[str]:
     """Return the violations of the rules of ``--check``, one line each."""
     modules = load(root)
     graph = graph_of(modules)
-    found = [f"circle of imports: {' - '.join(names)}" for names in circles(graph)]
-    found += forbidden(modules) + late(modules)
+    lines = [f"circle of imports: {' - '.join(names)}" for names in circles(graph)]
+    lines += forbidden(modules) + late(modules)
     used = set[str]()
     for module in modules.values():
         used |= {target for target, *_ in module.imports({*modules})}
@@ -263,12 +263,12 @@ def problems(root: Path) -> list[str]:
     for name, module in modules.items():
         at_top = name.count(".") == 1 and not module.is_entry
         if at_top or not (module.is_entry or name in used):
-            found.append(f"loose module: {name}")
+            lines.append(f"loose module: {name}")
         # The searches document each of their parameters.
         n_lines = module.n_lines - len(module.docstring)
         if n_lines > MAX_LINES:
-            found.append(f"more than {MAX_LINES} lines: {name} {n_lines}")
-    found += [
+            lines.append(f"more than {MAX_LINES} lines: {name} {n_lines}")
+    lines += [
         f"more than {BUDGETS[name]} lines: {name} {n}"
         for name, n in weights(root, modules).items()
         if n > BUDGETS[name]
@@ -277,8 +277,8 @@ def problems(root: Path) -> list[str]:
     n_lines = sum(len(modules[name].code) for name in imported)
     for name, n in (("lines", n_lines), ("modules", len(imported))):
         if n > CLOSURE[name]:
-            found.append(f"{FIRST} imports more than {CLOSURE[name]} {name}: {n}")
-    return found
+            lines.append(f"{FIRST} imports more than {CLOSURE[name]} {name}: {n}")
+    return lines
 
 
 def figures(root: Path) -> dict[str, float]:

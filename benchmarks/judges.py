@@ -84,16 +84,16 @@ def _build(method: str, task: str, seed: int) -> Any:
     space, notation, _ = tasks.make_task(task)
     if name == "skbayes" or (name == "random" and space is None):
         pairs = [option.split("=", 1) for option in options.split(";") if option]
-        given: dict[str, Any] = {key: _literal(value) for key, value in pairs}
+        params: dict[str, Any] = {key: _literal(value) for key, value in pairs}
         if name == "random":
-            given["surrogate"] = "random"
-        return Optimizer(notation, random_state=seed, **given)
+            params["surrogate"] = "random"
+        return Optimizer(notation, random_state=seed, **params)
     if space is None:
         raise ValueError(f"{name} does not take the grids; see nmt.py")
     return make_method(name, space, seed)
 
 
-def known(method: str) -> None:
+def check_method(method: str) -> None:
     """Raise an error if a method does not exist."""
     name = method.partition("@")[0].partition(":")[0]
     if name not in METHODS:
@@ -151,8 +151,8 @@ def best_so_far(record: Record) -> np.ndarray:
 def regrets(runs: Runs) -> Figures:
     """Return regrets × 1000 after each trial."""
     best: dict[str, float] = {}
-    for own in runs.values():
-        for (task, _), record in own.items():
+    for records in runs.values():
+        for (task, _), record in records.items():
             scores = np.array(record["scores"], dtype=float)
             greatest = np.max(scores, initial=-math.inf, where=~np.isnan(scores))
             function = _function(task)
@@ -161,16 +161,16 @@ def regrets(runs: Runs) -> Figures:
         _function(task): float(np.median(record["scores"]))
         for (task, _), record in runs[REFERENCE].items()
     }
-    found: Figures = {}
-    for method, own in runs.items():
-        found[method] = {}
-        for key, record in own.items():
+    normalized: Figures = {}
+    for method, records in runs.items():
+        normalized[method] = {}
+        for key, record in records.items():
             function = _function(key[0])
             spread = best[function] - median.get(function, math.nan)
             if method != REFERENCE and spread > 0:
                 regret = 1000.0 * (best[function] - best_so_far(record)) / spread
-                found[method][key] = np.minimum(regret, LARGEST)
-    return found
+                normalized[method][key] = np.minimum(regret, LARGEST)
+    return normalized
 
 
 def _function(task: str) -> str:
@@ -186,8 +186,8 @@ def figures(runs: Runs, options: Mapping[str, Any]) -> Figures:
     """Return the regrets at some numbers of trials."""
     at = np.array(shown(options)) - 1
     return {
-        method: {key: values[at] for key, values in own.items()}
-        for method, own in regrets(runs).items()
+        method: {key: values[at] for key, values in values.items()}
+        for method, values in regrets(runs).items()
     }
 
 
@@ -201,7 +201,7 @@ STUDIES = {
         name="judges",
         tasks=partial(tasks.tasks_of, judge),
         methods=("skbayes", "random"),
-        known=known,
+        check_method=check_method,
         reference=REFERENCE,
         run=run,
         figures=figures,
@@ -236,14 +236,14 @@ FIRST = 3  # earlier trials are part of every method's initial design
 def curves() -> Record:
     """Return the mean regret of each method on the sklearn suite after each trial."""
     store = Cache("judges")
-    found = regrets({label: store.load(label) for label in (*LABELS, REFERENCE)})
+    runs = regrets({label: store.load(label) for label in (*LABELS, REFERENCE)})
     by_method = {
-        method: {key for key in own if key[0].startswith("sklearn:")}
-        for method, own in found.items()
+        method: {key for key in values if key[0].startswith("sklearn:")}
+        for method, values in runs.items()
     }
     by_method = {m: keys for m, keys in by_method.items() if len(keys) >= LEAST}
-    keys = sorted(set.intersection(*by_method.values()))
-    means = {m: np.mean([found[m][key] for key in keys], axis=0) for m in by_method}
+    keys = sorted(set.intersection(*by_method.runs()))
+    means = {m: np.mean([runs[m][key] for key in keys], axis=0) for m in by_method}
     return {
         "runs": len(keys),
         "regrets": {m: np.round(mean, 1).tolist() for m, mean in means.items()},

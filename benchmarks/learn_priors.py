@@ -108,7 +108,7 @@ def load_tables(name: str) -> list[Table]:
         scores = file["scores"].astype(np.float64)
         names, which = file["tables"].tolist(), file["params_of_table"]
         parts = zip(names, which, scores, strict=True)
-        return [Table(table, params[i], own) for table, i, own in parts]
+        return [Table(table, params[i], losses) for table, i, losses in parts]
 
 
 def _restored(params: list[Params]) -> list[Params]:
@@ -135,12 +135,12 @@ def _normalized(scores: np.ndarray) -> np.ndarray:
 @cache
 def smoothed(name: str) -> list[np.ndarray]:
     """Return regrets averaged with predictions from other configurations."""
-    found = []
+    smooth = []
     for table in load_tables(name):
         regret = _normalized(table.scores)  # columns of ignored scores are NaN
-        known = ~np.isnan(regret).any(axis=0)
+        complete = ~np.isnan(regret).any(axis=0)
         out = regret.copy()
-        if known.any():
+        if complete.any():
             X = features(table.params[1:])
             forest = RandomForestRegressor(
                 100,
@@ -149,12 +149,12 @@ def smoothed(name: str) -> list[np.ndarray]:
                 oob_score=True,
                 random_state=0,
             )
-            target = regret[1:, known]
+            target = regret[1:, complete]
             forest.fit(X, target[:, 0] if target.shape[1] == 1 else target)
             predicted = forest.oob_prediction_.reshape(target.shape)
-            out[1:, known] = (1.0 - SMOOTHING) * target + SMOOTHING * predicted
-        found.append(out)
-    return found
+            out[1:, complete] = (1.0 - SMOOTHING) * target + SMOOTHING * predicted
+        smooth.append(out)
+    return smooth
 
 
 def features(params: list[Params]) -> np.ndarray:
@@ -196,17 +196,17 @@ def _density(name: str, tables: list[Table], losses: list[np.ndarray]) -> Params
     every = [point[name] for point in points if name in point]
     numbers = np.array(sorted({v for v in every if is_number(v)}), dtype=float)
     options = options_of(every)
-    found: Params = {}
+    density: Params = {}
     # A parameter with few numbers is categorical, and so are numbers among options.
     if len(numbers) and len(numbers) <= N_KNOTS // 2:
         options, numbers = [*numbers.tolist(), *options], numbers[:0]
         options = [int(v) if is_number(v) and v == int(v) else v for v in options]
     if len(numbers):
-        found |= _numeric(name, tables, losses, numbers)
+        density |= _numeric(name, tables, losses, numbers)
     if options:
         weights = _weights(name, tables, losses, options)
-        found["options"] = [[o, w] for o, w in zip(options, weights, strict=True)]
-    return found
+        density["options"] = [[o, w] for o, w in zip(options, weights, strict=True)]
+    return density
 
 
 def _best(loss: np.ndarray, active: np.ndarray) -> np.ndarray:
@@ -270,9 +270,9 @@ def _weights(
         every = Counter(config[name] for config in table.params[1:] if name in config)
         n_best, n_every = sum(best.values()), sum(every.values())
         shares = np.array([every[o] / n_every for o in options])
-        found = np.array([best[o] for o in options]) + PSEUDO_COUNT * shares
+        masses = np.array([best[o] for o in options]) + PSEUDO_COUNT * shares
         with np.errstate(invalid="ignore"):
-            ratios.append(found / (n_best + PSEUDO_COUNT) / shares)
+            ratios.append(masses / (n_best + PSEUDO_COUNT) / shares)
     mean = np.nan_to_num(np.nanmean(ratios, axis=0), nan=1.0)
     mean = (1.0 - UNIFORM_SHARE) * mean + UNIFORM_SHARE
     return np.round(np.log(mean), 2).tolist()
@@ -321,19 +321,19 @@ def learn(name: str) -> Params:
     if source != "texts" and name not in DENSITIES_ONLY:
         places = portfolio(np.array(losses), N_OF_PARTS if prefix else N_PORTFOLIO)
     if prefix:
-        own = [_part(table, prefix) for table in tables]
-        losses = [loss for loss, table in zip(losses, own, strict=True) if table]
-        tables = [table for table in own if table]
-    found: Params = {"tables": len(tables)}
+        parts = [_part(table, prefix) for table in tables]
+        losses = [loss for loss, table in zip(losses, parts, strict=True) if table]
+        tables = [table for table in parts if table]
+    knowledge: Params = {"tables": len(tables)}
     if name in Y_SCALED:
-        found["y_scaled"] = Y_SCALED[name]
-    found["portfolio"] = [common_values(tables, place) for place in places]
+        knowledge["y_scaled"] = Y_SCALED[name]
+    knowledge["portfolio"] = [common_values(tables, place) for place in places]
     shown = np.unique(np.linspace(0, len(losses) - 1, MAX_TABLES).astype(int))
     regret = np.array([losses[i] for i in shown])[:, places].T
-    found["regrets"] = np.rint(100.0 * np.minimum(regret, 1.0)).astype(int).tolist()
+    knowledge["regrets"] = np.rint(100.0 * np.minimum(regret, 1.0)).astype(int).tolist()
     used = [] if name in PORTFOLIO_ONLY else tables
-    found["densities"] = densities(used, losses)
-    return found
+    knowledge["densities"] = densities(used, losses)
+    return knowledge
 
 
 def _part(table: Table, prefix: str) -> Table | None:
@@ -346,13 +346,13 @@ def _part(table: Table, prefix: str) -> Table | None:
 
 
 def _mixed(loss: np.ndarray) -> np.ndarray:
-    own, others = loss[:, 0], loss[:, 1:]
+    own_loss, others = loss[:, 0], loss[:, 1:]
     others = others[:, ~np.isnan(others).any(axis=0)]
     if not others.size:
-        return own
-    if np.isnan(own).any():
+        return own_loss
+    if np.isnan(own_loss).any():
         return others.mean(axis=1)
-    return 0.5 * own + 0.5 * others.mean(axis=1)
+    return 0.5 * own_loss + 0.5 * others.mean(axis=1)
 
 
 def text_of(value: Any, indent: str = "") -> str:
@@ -360,12 +360,12 @@ def text_of(value: Any, indent: str = "") -> str:
     items = list(value.values() if isinstance(value, dict) else value)
     if len(indent) == 3 or not any(isinstance(v, dict | list) for v in items):
         return json.dumps(value, separators=(",", ":"))
-    more, (first, last) = indent + " ", "{}" if isinstance(value, dict) else "[]"
-    lines = [text_of(v, more) if isinstance(v, dict | list) else f"{v}" for v in items]
+    pad, (first, last) = indent + " ", "{}" if isinstance(value, dict) else "[]"
+    lines = [text_of(v, pad) if isinstance(v, dict | list) else f"{v}" for v in items]
     if isinstance(value, dict):
         keys = map(json.dumps, value)
         lines = [f"{key}: {line}" for key, line in zip(keys, lines, strict=True)]
-    body = ",\n".join(more + line for line in lines)
+    body = ",\n".join(pad + line for line in lines)
     return f"{first}\n{body}\n{indent}{last}"
 
 

@@ -38,11 +38,11 @@ class LoggedScorer:
 
     def trials(self, begin: float, n_folds: int) -> Trials:
         """Return the trials whose folds are all in the file, in the order of ends."""
-        folds, found = defaultdict(list), []
+        folds, trials = defaultdict(list), []
         for line in self.path.read_bytes().splitlines():
             params, score, end = pickle.loads(base64.b64decode(line))
             folds[repr(params)].append(score)
             if len(folds[repr(params)]) == n_folds:
                 mean = float(np.mean(folds.pop(repr(params))))
-                found.append((params, mean, end - begin))
-        return found
+                trials.append((params, mean, end - begin))
+        return trials

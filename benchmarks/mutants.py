@@ -187,9 +187,9 @@ def main() -> None:
         root = Path(folder).resolve() / "skbayes"
         subprocess.run(["git", "clone", "-q", arguments.checkout, root], check=True)
         tests = Tests(root)
-        found = list(mutants(tests))
-        print(f"{len(tests.seconds)} tests run the lines of {len(found)} mutants")
-        for mutant in rng.sample(found, arguments.number):
+        candidates = list(mutants(tests))
+        print(f"{len(tests.seconds)} tests run the lines of {len(candidates)} mutants")
+        for mutant in rng.sample(candidates, arguments.number):
             killed = tests.kill(mutant, rng)
             n_killed += killed
             print("killed" if killed else "SURVIVES", mutant["path"], mutant["line"])

@@ -83,26 +83,26 @@ def run(method: str, name: str, seed: int, options: dict[str, Any]) -> Record:
     def loss(model: Any) -> float:
         return task.loss(getattr(model, task.method)(task.X_test))
 
-    own = loss(clone(task.estimator).fit(task.X, task.y))
+    own_loss = loss(clone(task.estimator).fit(task.X, task.y))
     if method in ("halving", "skbayes-ensemble"):
         sizes = [size for size in SIZES if size <= n] or [n]
-        found = [_whole(method, task, space, size, seed) for size in sizes]
-        losses, seconds = [loss(model) for model, _ in found], [s for _, s in found]
+        fitted = [_whole(method, task, space, size, seed) for size in sizes]
+        losses, seconds = [loss(model) for model, _ in fitted], [s for _, s in fitted]
     else:
         trials, _, _ = run_search(method, task, space, n, seed)
         sizes, seconds = list(range(1, len(trials) + 1)), [t[2] for t in trials]
         losses = list(_losses_of_best(task, trials, loss))
-    return {"own": own, "sizes": sizes, "losses": losses, "seconds": seconds}
+    return {"own": own_loss, "sizes": sizes, "losses": losses, "seconds": seconds}
 
 
 def _whole(method: str, task: Any, space: Space, n: int, seed: int) -> tuple[Any, Any]:
     """Make a search that is not a prefix of longer ones; return it, and its seconds."""
     if method == "halving":
-        found = run_search(method, task, space, 3 * n, seed)
+        result = run_search(method, task, space, 3 * n, seed)
     else:
         options = {"refit": "ensemble", "scoring": task.scoring}
-        found = run_search("skbayes", task, space, n, seed, **options)
-    return found[1].best_estimator_, found[2]
+        result = run_search("skbayes", task, space, n, seed, **options)
+    return result[1].best_estimator_, result[2]
 
 
 def _losses_of_best(task: Any, trials: Trials, loss: Any) -> Iterator[float]:
@@ -120,10 +120,10 @@ def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
         key: r["seconds"][min(24, len(r["seconds"]) - 1)]
         for key, r in runs.get("random", {}).items()
     }
-    found: dict[str, dict] = {}
-    for method, own in runs.items():
-        found[method] = {}
-        for key, r in own.items():
+    columns: dict[str, dict] = {}
+    for method, records in runs.items():
+        columns[method] = {}
+        for key, r in records.items():
             sizes, seconds = np.array(r["sizes"]), np.array(r["seconds"])
             gains = 1000.0 * np.log(np.array(r["losses"]) / r["own"])
             # Before the first trial, the model is the one with the own values.
@@ -131,8 +131,8 @@ def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
             at = [int(np.sum(sizes <= size)) for size in SIZES]
             at.append(int(np.sum(seconds <= times.get(key, np.inf))))
             worse = 100.0 * (gains[-1] > 1e-6)
-            found[method][key] = np.array([*gains[at], worse, seconds[-1]])
-    return found
+            columns[method][key] = np.array([*gains[at], worse, seconds[-1]])
+    return columns
 
 
 STUDY = Study(

@@ -60,15 +60,15 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     other = method in METHODS and method not in OURS
     factory = partial(InUnitCube, library=method) if other else make_factory(method)
     done = run_method(factory, table, seed, label=method, cap=options["cap"] or None)
-    found = summarize([done], table)
-    return {"figures": [found[name].mean for name in ("ftb", "ftc", "fb")]}
+    measures = summarize([done], table)
+    return {"figures": [measures[name].mean for name in ("ftb", "ftc", "fb")]}
 
 
 STUDY = Study(
     name="nmt",
     tasks=lambda: TABLES,
     methods=(*OURS, "optuna-tpe", "optuna-gp"),
-    known=lambda method: METHODS.get(method) or make_factory(method),
+    check_method=lambda method: METHODS.get(method) or make_factory(method),
     run=run,
     columns=lambda options: ["ftb", "ftc", "fb"],
     options={"cap": 0},

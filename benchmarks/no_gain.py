@@ -61,9 +61,9 @@ def gains(seed: int) -> tuple[float, float, bool]:
         random_state=seed,
     ).fit(X, y)
     folds = [search.cv_results_[f"split{k}_test_score"] for k in range(n_splits)]
-    best, own = np.transpose(folds)[[search.best_index_, search.own_index_]]
+    best, initial = np.transpose(folds)[[search.best_index_, search.own_index_]]
     factor = 1.0 / n_splits + 1.0 / (n_splits - 1)
-    plain = np.mean(best - own), np.sqrt(factor * np.var(best - own, ddof=1))
+    plain = np.mean(best - initial), np.sqrt(factor * np.var(best - initial, ddof=1))
     reported = search.best_gain_, search.best_gain_std_
     is_told = any("No gain" in s or "own values are" in s for s in advice(search))
     return *(gain / max(std, 1e-12) for gain, std in (plain, reported)), is_told

@@ -140,9 +140,9 @@ def _seconds(model: Any, X: Any, y: Any) -> float:
 def tables(seed: int) -> float:
     """Return minus the mean logarithm of the rows until the best one."""
     names = ("zh-en", "ru-en", "ja-en", "en-ja", "sw-en", "so-en")
-    found = [load_nmt(name).first(1) for name in names]
-    runs = benchmark(["skbayes"], found, seeds=[seed])
-    rows = [summarize([r], t)["ftb"].mean for r, t in zip(runs, found, strict=True)]
+    tables = [load_nmt(name).first(1) for name in names]
+    runs = benchmark(["skbayes"], tables, seeds=[seed])
+    rows = [summarize([r], t)["ftb"].mean for r, t in zip(runs, tables, strict=True)]
     return -float(np.mean(np.log(rows)))
 
 

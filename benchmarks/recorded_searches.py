@@ -282,7 +282,7 @@ SPACES: dict[str, tuple[Any, Any, tuple]] = {
 }
 RACING = {"pruning": True, "cv": 5, "n_iter": 14}
 TWO = {"scoring": ["r2", "neg_mean_absolute_error"], "refit": "r2"}
-KNOWN = {
+EARLIER = {
     "params": [{"alpha": 0.1, "l1_ratio": 0.9}, {"alpha": 5.0, "l1_ratio": 0.1}],
     "mean_test_score": np.array([0.4, 0.1]),
 }
@@ -327,7 +327,7 @@ TABLE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     (
         *("Bayes", "gp", "numeric", "1", "known results"),
         {"initial_points": [{"alpha": 1.0, "l1_ratio": 0.5}, 2]}
-        | {"warm_start_from": KNOWN},
+        | {"warm_start_from": EARLIER},
     ),
     (
         *("Bayes", "gp", "numeric", "1", "oof, callable refit"),
@@ -385,7 +385,7 @@ TABLE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
 
 def of_the_table() -> Iterator[tuple[str, Any, tuple, dict]]:
     """Yield name, unfitted search, data and parameters of `fit`."""
-    for kind, surrogates, spaces, in_flight, note, more in TABLE:
+    for kind, surrogates, spaces, in_flight, note, extra in TABLE:
         product = itertools.product(
             surrogates.split(), spaces.split(), in_flight.split()
         )
@@ -399,7 +399,7 @@ def of_the_table() -> Iterator[tuple[str, Any, tuple, dict]]:
                 arguments["space"] = None if space == "own" else space
             if space == "constraint":
                 arguments["constraints"] = small
-            arguments |= {"surrogate": surrogate, "random_state": seed(name), **more}
+            arguments |= {"surrogate": surrogate, "random_state": seed(name), **extra}
             yield name, KINDS[kind](**arguments), data, {}
 
 
@@ -475,8 +475,8 @@ NOT_WITH_ROUNDS = {"constraints", "costs"}
 def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
     """Yield name, unfitted search, data and parameters of `fit`."""
     for kind, search in KINDS.items():
-        known = {*inspect.signature(search).parameters, "gate", "fit", "callbacks"}
-        aspects = [name for name, more in ASPECTS.items() if {*more} <= known]
+        accepted = {*inspect.signature(search).parameters, "gate", "fit", "callbacks"}
+        aspects = [name for name, params in ASPECTS.items() if {*params} <= accepted]
         aspects.remove("workers")
         slow, minor = ({*SLOW}, {*MINOR}) if kind != "Bayes" else ({"aborted"}, set())
         rows = [[], *([name] for name in aspects if name not in slow)]
@@ -503,11 +503,11 @@ def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
                     yield full, *_search(kind, full, names)
 
 
-def _combined(*given: Any) -> list[Any]:
+def _combined(*values: Any) -> list[Any]:
     """Return constraints with all bounds in one dict."""
     parts = [
         part
-        for value in given
+        for value in values
         for part in (value if isinstance(value, list) else [value])
     ]
     bounds = [part for part in parts if isinstance(part, dict)]
@@ -523,11 +523,11 @@ def _search(kind: str, name: str, aspects: list[str]) -> tuple[Any, tuple, dict]
     arguments = {"n_iter": 6, "cv": 2, "pre_dispatch": 1, "initial_points": 3}
     arguments |= {"random_state": seed(name), **BASE.get(kind, {})}
     n_iter = arguments["n_iter"]
-    for more in map(ASPECTS.__getitem__, aspects):
-        given = [d["constraints"] for d in (arguments, more) if "constraints" in d]
-        arguments |= more
-        if len(given) == 2:
-            arguments["constraints"] = _combined(*given)
+    for kwargs in map(ASPECTS.__getitem__, aspects):
+        bounds = [d["constraints"] for d in (arguments, kwargs) if "constraints" in d]
+        arguments |= kwargs
+        if len(bounds) == 2:
+            arguments["constraints"] = _combined(*bounds)
         n_iter = arguments["n_iter"] = max(n_iter, arguments["n_iter"])
     # A step of the pipeline that fails or allocates memory for one of its options.
     ways = arguments.pop("gate", None)
@@ -574,34 +574,34 @@ def outcome(search: Any, X: Any) -> dict[str, Any]:
     names = [
         n for n in dir(search) if n.endswith("_") and n[0] != "_" and "_time" not in n
     ]
-    found: dict[str, Any] = {"attributes": names, "columns": [*search.cv_results_]}
+    record: dict[str, Any] = {"attributes": names, "columns": [*search.cv_results_]}
     for name in names:
         value = getattr(search, name)
         if name.endswith("cv_results_"):
             columns = plain(value).items()
-            found |= {f"{name[:-11]}{column}": values for column, values in columns}
+            record |= {f"{name[:-11]}{column}": values for column, values in columns}
         elif name == "fold_estimators_":
-            found[name] = plain([model.predict(X[:9]) for model in value])
+            record[name] = plain([model.predict(X[:9]) for model in value])
         elif name != "trials_":
-            found[name] = plain(value)
+            record[name] = plain(value)
     for name in OF_A_TRIAL:
         records = [
             trial.fidelity if hasattr(trial.fidelity, name) else trial
             for trial in search.trials_
         ]
         values = [plain(getattr(record, name, None)) for record in records]
-        found[f"trials_.{name}"] = values
+        record[f"trials_.{name}"] = values
     errors = [
         (trial.error or "").strip().rpartition("\n")[2] for trial in search.trials_
     ]
-    found["trials_.error"] = [re.sub(r"\d+ MB in memory", "", e) for e in errors]
+    record["trials_.error"] = [re.sub(r"\d+ MB in memory", "", e) for e in errors]
     for callback in getattr(search, "_skl_callbacks", []):
         # With several workers, the order of events depends on timing.
         parallel = search.n_jobs is not None
-        found["events"] = sorted(callback.events) if parallel else callback.events
+        record["events"] = sorted(callback.events) if parallel else callback.events
     if hasattr(search, "best_estimator_"):
-        found["predict"] = plain(search.predict(X[:20]))
-    return found
+        record["predict"] = plain(search.predict(X[:20]))
+    return record
 
 
 def fit(search: Any, data: tuple, params: dict) -> dict[str, Any]:
@@ -620,37 +620,37 @@ def fit(search: Any, data: tuple, params: dict) -> dict[str, Any]:
                 with contextlib.suppress(Killed):
                     search.fit(*data, **params)
                 search.set_params(**rest)
-            found = outcome(search.fit(*data, **params), data[0])
+            record = outcome(search.fit(*data, **params), data[0])
         except Exception as error:
             text = f"{type(error).__name__}: {error}".replace(folder, "")
             return {"refused": text}
     told = [(w.category.__name__, str(w.message).strip().split("\n")) for w in caught]
     texts = {f"{name}: {lines[0]}" for name, lines in told}
-    return found | {"warnings": sorted(texts)}
+    return record | {"warnings": sorted(texts)}
 
 
 def run(job: tuple[str, Any, tuple, dict]) -> tuple[str, dict[str, Any], float]:
     """Run one search; return its name, its outcome, and the seconds that it took."""
     logging.getLogger("skbayes").setLevel(logging.CRITICAL)
     start, (name, search, data, params) = time.perf_counter(), job
-    found = fit(search, data, params)
+    record = fit(search, data, params)
     if search.n_jobs:  # idle workers of joblib would delay the end of this process
         get_reusable_executor().shutdown(wait=True)
-    return name, found, time.perf_counter() - start
+    return name, record, time.perf_counter() - start
 
 
 def run_all(only: str, jobs: int) -> dict[str, dict[str, Any]]:
     """Run the searches whose names match a pattern, in one or more processes."""
     os.environ["PYTHONWARNINGS"] = "ignore"  # in the workers of the searches
     todo = [job for job in (*of_the_table(), *of_pairs()) if re.search(only, job[0])]
-    found, start = {}, time.perf_counter()
+    records, start = {}, time.perf_counter()
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
         for name, result, taken in pool.map(run, todo):
             print(f"{taken:6.1f} s  {name}", file=sys.stderr, flush=True)
-            found[name] = result
+            records[name] = result
     taken = time.perf_counter() - start
     print(f"{len(todo)} searches in {taken:.0f} s", file=sys.stderr)
-    return found
+    return records
 
 
 def digest(value: Any) -> str:
@@ -658,18 +658,18 @@ def digest(value: Any) -> str:
     return base64.b64encode(hashlib.blake2b(text, digest_size=3).digest()).decode()
 
 
-def line(found: Mapping[str, Any]) -> dict[str, Any]:
+def line(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is recorded of a search: a few values, and digests of the others."""
-    if "refused" in found:
-        return dict(found)
-    states = "".join(state[0] for state in found["trials_.state"])
-    scores = [float(f"{float(score):.5g}") for score in found["trials_.score"]]
-    short = {"states": states, "scores": str(scores), "best": found.get("best_index_")}
-    short["warnings"] = found["warnings"]
+    if "refused" in record:
+        return dict(record)
+    states = "".join(state[0] for state in record["trials_.state"])
+    scores = [float(f"{float(score):.5g}") for score in record["trials_.score"]]
+    short = {"states": states, "scores": str(scores), "best": record.get("best_index_")}
+    short["warnings"] = record["warnings"]
     # Columns of splits and parameters have one digest; what is empty has none.
     parts: dict[str, list[Any]] = {}
-    for name, value in found.items():
-        if value not in (None, []) and value != [None] * len(found["trials_.state"]):
+    for name, value in record.items():
+        if value not in (None, []) and value != [None] * len(record["trials_.state"]):
             key = re.sub(r"^((?:all_)?(?:split|param_)).*", r"\1*", name)
             parts.setdefault(key.replace("trials_.", "trial."), []).append(value)
     digests = [f"{key}={digest(values)}" for key, values in parts.items()]
@@ -713,9 +713,9 @@ def check(only: str, jobs: int) -> bool:
     after = {name: line(new) for name, new in run_all(only, jobs).items()}
     n_different = 0
     for name in dict.fromkeys([*before, *after]):
-        found = list(differences(before.get(name, {}), after.get(name, {})))
-        n_different += bool(found)
-        for text in found:
+        texts = list(differences(before.get(name, {}), after.get(name, {})))
+        n_different += bool(texts)
+        for text in texts:
             print(f"{name}: {text}")
     print(f"{len(after)} searches, {n_different} with differences")
     return not n_different
@@ -731,12 +731,12 @@ def main() -> None:
     args = parser.parse_args()
     if args.command == "check":
         sys.exit(0 if check(args.only, args.jobs) else 1)
-    found = run_all(args.only, args.jobs)
+    records = run_all(args.only, args.jobs)
     if args.command == "show":
-        print(json.dumps(found, indent=1))
+        print(json.dumps(records, indent=1))
         return
     rows = recorded() if args.only else {}
-    rows |= {"versions": versions()} | {k: line(v) for k, v in found.items()}
+    rows |= {"versions": versions()} | {k: line(v) for k, v in records.items()}
     FILE.parent.mkdir(parents=True, exist_ok=True)
     FILE.write_text("".join(json.dumps({k: v}) + "\n" for k, v in rows.items()))
     print(f"{len(rows) - 1} searches in {FILE.name}")

@@ -350,8 +350,8 @@ def make_task(name: str) -> Task:
     """Return a task."""
     judge, _, what = name.partition(":")
     if judge == "sklearn":
-        own = space_of(what)
-        return Task(own, as_notation(own), lambda params: evaluate(what, params))
+        space = space_of(what)
+        return Task(space, as_notation(space), lambda params: evaluate(what, params))
     if judge == "tables":
         return _grid(what)
     scenario = "lcbench" if judge == "lcbench" else "rbv2_xgboost"

@@ -146,14 +146,14 @@ def main() -> int:
     folder = parser.parse_args().folder.resolve()
     if not (folder / "index.html").exists():
         parser.error(f"{folder} has no index.html")
-    found = list(broken_in_html(folder))
+    messages = list(broken_in_html(folder))
     for name in MARKDOWN:
-        found += broken_in_markdown(ROOT / name)
-    for line in found:
+        messages += broken_in_markdown(ROOT / name)
+    for line in messages:
         print(line, file=sys.stderr)
     n_pages = len(list(folder.rglob("*.html")))
-    print(f"{n_pages} pages: {len(found)} broken links")
-    return 1 if found else 0
+    print(f"{n_pages} pages: {len(messages)} broken links")
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

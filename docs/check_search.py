@@ -88,9 +88,9 @@ def main() -> int:
     """Print wrong results, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="folder of the built pages")
-    found = results_of(parser.parse_args().folder)
+    results = results_of(parser.parse_args().folder)
     expected = FIRST | SHOWN
-    wrong = {query: page for query, page in found.items() if page != expected[query]}
+    wrong = {query: page for query, page in results.items() if page != expected[query]}
     for query, page in wrong.items():
         print(f"{query!r}: {page or 'nothing'} instead of {expected[query]}")
     return 1 if wrong else 0

@@ -29,8 +29,8 @@ class Page:
         return self._browser.call(method, self._session, **params)
 
     def evaluate(self, expression):
-        given = {"expression": expression, "returnByValue": True}
-        answer = self.call("Runtime.evaluate", **given)
+        params = {"expression": expression, "returnByValue": True}
+        answer = self.call("Runtime.evaluate", **params)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

@@ -108,18 +108,18 @@ def available(kind: type, place: str, texts: dict[str, str]) -> set[str]:
 
 def written(kind: type, text: str, theirs: str) -> str:
     """Return the source of a class with what it shares with BayesSearchCV."""
-    own = own_entries(text, kind)
+    separate = own_entries(text, kind)
     for place in PLACES:
         where = span(text, kind, place)
         if where is None:
             continue
         here, shared = items(text, kind, place), shared_items(theirs, place)
-        kept = {n: item for n, item in here.items() if n in own or n not in shared}
+        kept = {n: item for n, item in here.items() if n in separate or n not in shared}
         texts = shared | kept
         has = available(kind, place, texts)
         names, position = [name for name in here if name in has], 0
         for name in shared:
-            if name in has - own and name not in names:
+            if name in has - separate and name not in names:
                 names.insert(position, name)
             if name in names:
                 position = names.index(name) + 1

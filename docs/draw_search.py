@@ -50,12 +50,12 @@ def main() -> None:
     grid = GridSearchCV(SVC(), {"C": C, "gamma": GAMMA}, cv=3, n_jobs=2).fit(X, y)
     table = grid.cv_results_["mean_test_score"].reshape(13, 13)
     run = delayed(lambda name, seed: search_of(name, seed).fit(X, y))
-    found = {
+    searches = {
         name: Parallel(2)(run(name, seed) for seed in range(SEEDS)) for name in COLORS
     }
     errors = {
         name: 1 - np.array([s.cv_results_["mean_test_score"] for s in searches])
-        for name, searches in found.items()
+        for name, searches in searches.items()
     }
 
     figure, (left, right) = plt.subplots(
@@ -65,7 +65,7 @@ def main() -> None:
     mesh = left.contourf(C, GAMMA, table.T, levels=levels, cmap="Blues")
     figure.colorbar(mesh, ax=left, label="accuracy", format="%.1f")
     left.set(xscale="log", yscale="log", xlabel="C", ylabel="gamma")
-    params = found["BayesSearchCV"][0].cv_results_["params"]
+    params = searches["BayesSearchCV"][0].cv_results_["params"]
     points = np.array([[p["C"], p["gamma"]] for p in params])
     marks = left.scatter(
         *points.T, s=40, c=np.arange(N_TRIALS) + 1, cmap="YlOrRd", edgecolor="0.3",

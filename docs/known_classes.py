@@ -34,10 +34,10 @@ def known_classes() -> dict[str, list[list[str]]]:
     """Return the rows of the table of each package: classes and hyper-parameters."""
     tables: dict[str, dict[str, list[str]]] = {}
     for (package, name), entry in sorted(CATALOG.items(), key=lambda one: one[0]):
-        own = _own(entry)
-        space = entry.build(own, FACTS)
-        if own.keys():
-            space = with_own_values(space, own, entry.stands_for)
+        defaults = _own(entry)
+        space = entry.build(defaults, FACTS)
+        if defaults.keys():
+            space = with_own_values(space, defaults, entry.stands_for)
         parameters = ", ".join(_names(space)) or "none"
         tables.setdefault(package, {}).setdefault(parameters, []).append(name)
     return {
@@ -61,15 +61,15 @@ def learned_priors() -> list[list[str]]:
 
 def _classes(name: str) -> list[str]:
     """Return a class of the catalog, or those that are derived from a base class."""
-    known = [own for _, own in CATALOG]
+    names = [name for _, name in CATALOG]
     bases = {
-        own: [base.__name__ for base in kind.__mro__]
-        for own, kind in all_estimators()
-        if own in known
+        name: [base.__name__ for base in kind.__mro__]
+        for name, kind in all_estimators()
+        if name in names
     }
-    if name in known:
+    if name in names:
         return [name]
-    return sorted(own for own in bases if name in bases[own])
+    return sorted(derived for derived in bases if name in bases[derived])
 
 
 class _Unset(dict):
@@ -95,11 +95,11 @@ def _own(entry: KnownClass) -> dict[str, Any]:
         return _Unset(own_params(kind(), entry))
     except TypeError:  # some arguments have no default
         arguments = inspect.signature(kind).parameters.values()
-        own = {
+        defaults = {
             one.name: None if one.default is one.empty else one.default
             for one in arguments
         }
-        return _Unset({**own, "estimators": []})
+        return _Unset({**defaults, "estimators": []})
 
 
 def _names(space: dict[str, Any], nested: bool = False) -> list[str]:

@@ -294,12 +294,12 @@ def _proselint_problems(paragraphs: list[Paragraph]) -> Iterator[Problem]:
     # The first prefix that matches decides.
     checks = disabled | DEFAULT["checks"] | {"skbayes": True} | disabled
     _register()
-    for found in LintFile("prose", text).lint({"max_errors": 10_000, "checks": checks}):
-        path = found.check_result.check_path
+    for match in LintFile("prose", text).lint({"max_errors": 10_000, "checks": checks}):
+        path = match.check_result.check_path
         rule = "skbayes.terms" if path.startswith("skbayes.terms") else path
         # proselint prepends a line.
-        line = paragraphs[max(found.pos[0] - 2, 0) // 2].line
-        yield Problem(line, rule, found.check_result.message)
+        line = paragraphs[max(match.pos[0] - 2, 0) // 2].line
+        yield Problem(line, rule, match.check_result.message)
 
 
 def problems_of(path: Path) -> list[Problem]:

@@ -114,9 +114,9 @@ def check_files(kind: str, is_large: bool, n_faults: int, seed: int) -> tally.Fi
                 ),
                 lambda r=rng: r.uniform(0.0, 0.1),
             ):
-                found = scores(True, is_large)
+                actual = scores(True, is_large)
         tried += sum(faults)
-        held += sum(faults) * (found == expected(is_large))
+        held += sum(faults) * (actual == expected(is_large))
         n_searches += 1
     return {"tried": tried, "held": held, "searches": n_searches}
 

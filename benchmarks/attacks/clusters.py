@@ -90,10 +90,10 @@ def dask(n_workers: int) -> Iterator[dict[str, Any]]:
 
     place = os.path.join(FOLDER, "scheduler.json")
     Path(place).unlink(missing_ok=True)  # of an earlier scheduler
-    more = ["--scheduler-file", place, "--no-dashboard"]
+    options = ["--scheduler-file", place, "--no-dashboard"]
     with contextlib.ExitStack() as stack:
         for kind in ("scheduler", *["worker"] * n_workers):
-            process = start_dask(kind, *more, *["--port", "0"] * (kind != "worker"))
+            process = start_dask(kind, *options, *["--port", "0"] * (kind != "worker"))
             stack.callback(end, process)
         client = stack.enter_context(Client(scheduler_file=place, timeout=60))
         client.wait_for_workers(n_workers, timeout=60)
@@ -144,21 +144,21 @@ def end_engines() -> None:
 # -- the features ----------------------------------------------------------------------
 
 
-def run(name: str, model: Any = None, space: Any = None, **more: Any) -> Any:
+def run(name: str, model: Any = None, space: Any = None, **params: Any) -> Any:
     """Run a search on an engine."""
     if model is BOOSTING:
         space = {"learning_rate": (0.01, 1.0, "log-uniform")}
-    data, n_workers = more.pop("weights", None), more.pop("n_workers", 2)
+    data, n_workers = params.pop("weights", None), params.pop("n_workers", 2)
     shared = {"cv": 3, "n_iter": 6, "pre_dispatch": 2, "random_state": 0}
-    search = BayesSearchCV(model or SVC(), space or SPACE, **(shared | more))
+    search = BayesSearchCV(model or SVC(), space or SPACE, **(shared | params))
     with engine(name, n_workers):
         return search.fit(X, y, **({} if data is None else {"sample_weight": data}))
 
 
-def odd(name: str, act: str = "", seconds: float = 0.0, n: int = 6, **more: Any) -> Any:
+def odd(name: str, act: str = "", seconds: float = 0.0, n: int = 6, **kw: Any) -> Any:
     """Run a search of an odd estimator."""
     model = Odd(act=act, mark=tempfile.mktemp(dir=FOLDER), seconds=seconds)
-    return run(name, model, {"value": range(n)}, **({"cv": 2, "n_iter": n} | more))
+    return run(name, model, {"value": range(n)}, **({"cv": 2, "n_iter": n} | kw))
 
 
 def table(search: Any) -> str:
@@ -168,19 +168,19 @@ def table(search: Any) -> str:
     return repr((kept, [trial.state for trial in search.trials_], search.best_params_))
 
 
-def as_alone(name: str, **more: Any) -> bool:
+def as_alone(name: str, **params: Any) -> bool:
     """Return whether the table equals that of the same search in one process."""
-    return table(run(name, **more)) == table(run("one process", **more))
+    return table(run(name, **params)) == table(run("one process", **params))
 
 
-def odd_states(name: str, act: str, state: str = "complete", **more: Any) -> bool:
+def odd_states(name: str, act: str, state: str = "complete", **params: Any) -> bool:
     """Return whether the trial of the value 3 has a state, and others are complete."""
     try:
-        search = odd(name, act, **more)
+        search = odd(name, act, **params)
     except ValueError as error:  # a limit that the engine does not have
         return "'memory'] limits processes" not in str(error)
-    found = {trial.params["value"]: trial.state for trial in search.trials_}
-    return found == dict.fromkeys(range(6), "complete") | {3: state}
+    states = {trial.params["value"]: trial.state for trial in search.trials_}
+    return states == dict.fromkeys(range(6), "complete") | {3: state}
 
 
 def callbacks(name: str) -> bool:
@@ -203,10 +203,10 @@ def timeout(name: str) -> bool:
     return search.stop_reason_ == "timeout" and len(search.trials_) > 1
 
 
-def abort_at_timeout(name: str, **more: Any) -> bool:
+def abort_at_timeout(name: str, **params: Any) -> bool:
     with engine(name):  # its start does not count
         begin = time.monotonic()
-        search = odd(name, "sleep", timeout=15, **more)
+        search = odd(name, "sleep", timeout=15, **params)
     assert search.stop_reason_ == "timeout" and len(search.trials_) > 1
     return time.monotonic() < begin + ENDLESS
 
@@ -258,9 +258,9 @@ def data_once(name: str) -> tally.Figures:
     place = tempfile.mkdtemp(dir=FOLDER)
     rows = SentRows.of(np.ones((1000, N_BYTES // 8000)), place)
     model = Odd(mark=tempfile.mktemp(dir=FOLDER))
-    space, more = {"value": range(10)}, {"cv": 5, "n_iter": 10, "refit": False}
+    space, params = {"value": range(10)}, {"cv": 5, "n_iter": 10, "refit": False}
     with engine(name):
-        BayesSearchCV(model, space, **more).fit(rows, np.arange(1000))
+        BayesSearchCV(model, space, **params).fit(rows, np.arange(1000))
     sent, received = noted(place, "sent"), noted(place, "received")
     most = max(map(received.count, received), default=0)
     figures = {
@@ -282,10 +282,10 @@ def efficiency(name: str, seconds: float, n_trials: int, least: float) -> tally.
     An earlier search has started the workers.
     """
     with engine(name, 4):
-        more = {"n_workers": 4, "cv": 5, "refit": False, "pre_dispatch": "2*n_jobs"}
-        odd(name, n=4, **more)
+        params = {"n_workers": 4, "cv": 5, "refit": False, "pre_dispatch": "2*n_jobs"}
+        odd(name, n=4, **params)
         begin = time.perf_counter()
-        odd(name, seconds=seconds, n=n_trials, **more)
+        odd(name, seconds=seconds, n=n_trials, **params)
         ratio = 5 * n_trials * seconds / 4 / (time.perf_counter() - begin)
     held, load = ratio >= least, os.getloadavg()[0]
     return {"held": held, "works": held, "efficiency": ratio, "load": load}

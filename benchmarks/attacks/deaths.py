@@ -88,14 +88,14 @@ class Unreadable(Unwritable):
         return (int, ("no number",))
 
 
-def make(model: Any, n_iter: int, n_points: int = 1, **more: Any) -> BayesSearchCV:
-    space = more.pop("space", {"value": (0.0, 1.0)})
-    return tally.make_search(model, space, n_iter=n_iter, pre_dispatch=n_points, **more)
+def make(model: Any, n_iter: int, n_points: int = 1, **args: Any) -> BayesSearchCV:
+    space = args.pop("space", {"value": (0.0, 1.0)})
+    return tally.make_search(model, space, n_iter=n_iter, pre_dispatch=n_points, **args)
 
 
-def undisturbed(n_iter: int, **more: Any) -> list[Any]:
+def undisturbed(n_iter: int, **params: Any) -> list[Any]:
     """Return the trials of a search without deaths."""
-    return make(Marked(), n_iter, **more).fit(X, y).trials_
+    return make(Marked(), n_iter, **params).fit(X, y).trials_
 
 
 def values_of(trials: list[Any]) -> list[float]:

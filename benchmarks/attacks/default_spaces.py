@@ -125,8 +125,8 @@ def error_of(estimator: Any, params: dict, X: np.ndarray, y: np.ndarray) -> str:
         warnings.simplefilter("ignore")
         for train, test in list(splits)[::3]:
             model = clone(estimator).set_params(**params)
-            own = model.get_params(deep=False)
-            model.set_params(**{k: most for k, most in LIMITS.items() if own.get(k)})
+            values = model.get_params(deep=False)
+            model.set_params(**{k: v for k, v in LIMITS.items() if values.get(k)})
             try:
                 model.fit(X[train], y[train])
                 method = getattr(model, "predict", None) or model.transform

@@ -61,8 +61,8 @@ def content(path: Path) -> str:
     """Return the content of a journal for a reader and for a continued search."""
     read, first = Content.read(path), header(path)
     with opened(path) as journal:
-        known = (journal.n_points, journal.proposals, journal.results)
-        return repr((read, known, first, journal.stages))
+        told = (journal.n_points, journal.proposals, journal.results)
+        return repr((read, told, first, journal.stages))
 
 
 def flips(data: bytes, n: int, rng: np.random.Generator) -> Iterator[bytes]:

@@ -135,7 +135,7 @@ def check(way: str, at: int, n_points: int) -> bool:
     whole = expected(n_points)
     folder = tempfile.mkdtemp()
     try:
-        found = table(f"{folder}/journal", way, at, n_points)
+        resumed = table(f"{folder}/journal", way, at, n_points)
     finally:
         if os.getpid() != MAIN:
             # The child process ends here.
@@ -143,7 +143,7 @@ def check(way: str, at: int, n_points: int) -> bool:
                 gc.collect()
             os._exit(0)
         shutil.rmtree(folder)
-    return found == whole and Forker.held == [True, True]
+    return resumed == whole and Forker.held == [True, True]
 
 
 def cases() -> Iterator[tuple]:

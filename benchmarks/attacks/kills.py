@@ -153,10 +153,10 @@ class Attack:
             kills += 1
             self.n_kills += 1
             self.check_copy(path)
-        found = Path(arguments[0]).read_text()
-        if found != self.whole:
-            print(f"{path} is another search: {found[-500:]}", file=sys.stderr)
-        return {"tried": kills, "held": kills if found == self.whole else 0}
+        record = Path(arguments[0]).read_text()
+        if record != self.whole:
+            print(f"{path} is another search: {record[-500:]}", file=sys.stderr)
+        return {"tried": kills, "held": kills if record == self.whole else 0}
 
     def check_copy(self, path: str) -> None:
         """Check that the trials on disk are contained in a copy of the journal file."""
@@ -199,14 +199,14 @@ def cost(n_trials: int = 2000) -> tally.Figures:
             journal.record_proposal(number, params, None)
             journal.record_result(trial)
             ms.append(1e3 * (time.perf_counter() - began))
-    found = {
+    figures = {
         "mean": np.mean(ms),
         "median": np.median(ms),
         "99th": np.quantile(ms, 0.99),
     }
     for quarter, part in enumerate(np.split(np.array(ms), 4)):
-        found[f"fourth {quarter + 1}"] = part.mean()
-    return {**found, "load": os.getloadavg()[0]}
+        figures[f"fourth {quarter + 1}"] = part.mean()
+    return {**figures, "load": os.getloadavg()[0]}
 
 
 def cases(n_kills: int, seed: int) -> Iterator[tuple]:

@@ -110,7 +110,7 @@ class Case:
         self.refit = draw(True, "corrected", "ensemble", greatest)
         self.bounded = draw(False, False, True)
         self.journal = draw(False, True)
-        self.more = draw("time", "no time", "trials")
+        self.extension = draw("time", "no time", "trials")
         self.seed = seed
 
     def search(self, **changes: Any) -> MultiStageSearchCV:
@@ -145,27 +145,27 @@ class Case:
             self.run({})
             return
         with tempfile.TemporaryDirectory() as folder:
-            given: dict[str, Any] = {"journal": Path(folder) / "journal"}
-            first = self.run(given)
-            if self.more == "trials" and self.n_iter is not None:
-                given["n_iter"] = 2 * self.n_iter
+            params: dict[str, Any] = {"journal": Path(folder) / "journal"}
+            first = self.run(params)
+            if self.extension == "trials" and self.n_iter is not None:
+                params["n_iter"] = 2 * self.n_iter
             elif self.timeout is not None:
-                factor = 3.0 if self.more == "time" else 1e-6
-                given["timeout"] = factor * self.timeout
-            again = self.run(given)
+                factor = 3.0 if self.extension == "time" else 1e-6
+                params["timeout"] = factor * self.timeout
+            again = self.run(params)
             finished = [t for t in first.trials_ if t.fitted.any()]
             for one, other in zip(finished, again.trials_, strict=False):
                 assert (one.params, one.fidelity) == (other.params, other.fidelity)
             assert len(again.trials_) >= len(finished), "trials of the journal"
 
-    def run(self, given: dict[str, Any]) -> MultiStageSearchCV:
+    def run(self, params: dict[str, Any]) -> MultiStageSearchCV:
         """Run and check one search."""
         begin = CLOCK.now
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            search = self.search(**given).fit(self.X, self.y)
+            search = self.search(**params).fit(self.X, self.y)
         seconds = CLOCK.now - begin - cost(search.best_estimator_, len(self.X))
-        timeout = given.get("timeout", self.timeout)
+        timeout = params.get("timeout", self.timeout)
         longest = max(trial.duration for trial in search.trials_)
         if timeout is not None:
             # Fits in threads are not aborted.
@@ -259,7 +259,7 @@ def cases(n_cases: int, seed: int) -> Iterator[tuple]:
     """Yield the cases by whether the stages are chosen."""
     for module in (evaluator, fold, scheduler):
         module.time = CLOCK  # type: ignore[attr-defined]
-    running.can_end_fits = lambda *given: False
+    running.can_end_fits = lambda *args: False
     for number in range(seed, seed + n_cases):
         case = Case(number)
         kind = "chosen" if case.stages == "auto" else "given"

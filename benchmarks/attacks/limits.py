@@ -71,7 +71,7 @@ class Bad(tally.Scored):
 
 def left(token: str) -> list[psutil.Process]:
     """Return the processes of fits that are still running."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             # Workers of loky and resource trackers live as long as this process.
@@ -79,8 +79,8 @@ def left(token: str) -> list[psutil.Process]:
             is_zombie = process.status() == psutil.STATUS_ZOMBIE
             is_marked = process.environ().get(MARK) == token
             if is_marked and not is_zombie and not lives_on:
-                found.append(process)
-    return [process for process in found if process.pid != os.getpid()]
+                processes.append(process)
+    return [process for process in processes if process.pid != os.getpid()]
 
 
 def check(category: str, n_fits: int, n_workers: int, timeout: float) -> tally.Figures:
@@ -131,9 +131,9 @@ def endless(category: str, n_jobs: int, backend: str, timeout: float) -> list[fl
     search = tally.make_search(model, {"value": (0, 10**6)}, n_iter=10**6)
     search.set_params(timeout=timeout, n_jobs=n_jobs)
     if backend == "nested":
-        more = {"cv": 2, "n_jobs": 2, "return_estimator": True}
+        kwargs = {"cv": 2, "n_jobs": 2, "return_estimator": True}
         return [
-            s.total_time_ for s in cross_validate(search, X, y, **more)["estimator"]
+            s.total_time_ for s in cross_validate(search, X, y, **kwargs)["estimator"]
         ]
     with joblib.parallel_config(backend):
         return [search.fit(X, y).total_time_]
@@ -160,8 +160,8 @@ def leaves_nothing(name: str, n_jobs: int, backend: str) -> tally.Figures:
     """Send a signal to a program during its fits; check what runs ten seconds later."""
     code = PROGRAM.format(folder=str(tally.HERE), n_jobs=n_jobs, backend=backend)
     token = str(time.time())
-    more: dict[str, Any] = {"env": os.environ | {MARK: token}, "process_group": 0}
-    with subprocess.Popen([sys.executable, "-c", code], stderr=-3, **more) as program:
+    kwargs: dict[str, Any] = {"env": os.environ | {MARK: token}, "process_group": 0}
+    with subprocess.Popen([sys.executable, "-c", code], stderr=-3, **kwargs) as program:
         # Twice as many processes as in a fit: the child, its child, and a program.
         while len(left(token)) < 6 and program.poll() is None:
             time.sleep(0.1)

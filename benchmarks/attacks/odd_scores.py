@@ -117,19 +117,19 @@ def outcome(make: Any, kind: str, several: bool, **keywords: Any) -> Any:
 SEEDED = {"n_iter": 3, "random_state": 0}
 
 
-def equals_grid(kind: str, several: bool, make: Any, more: dict[str, Any]) -> bool:
-    found = outcome(make, kind, several, **SEEDED, **more)
-    if found != expected(kind, several):
-        raise RuntimeError(f"{kind}: {found} not {expected(kind, several)}")
+def equals_grid(kind: str, several: bool, make: Any, params: dict[str, Any]) -> bool:
+    actual = outcome(make, kind, several, **SEEDED, **params)
+    if actual != expected(kind, several):
+        raise RuntimeError(f"{kind}: {actual} not {expected(kind, several)}")
     return True
 
 
 def equals_grid_twice(kind: str, several: bool) -> tally.Figures:
     """Run a search with a journal, and continue it."""
     with tempfile.TemporaryDirectory() as folder:
-        more = {"journal": Path(folder) / "journal", **SEEDED}
-        found = [outcome(BayesSearchCV, kind, several, **more) for _ in range(2)]
-    return tally.count(one == expected(kind, several) for one in found)
+        params = {"journal": Path(folder) / "journal", **SEEDED}
+        outcomes = [outcome(BayesSearchCV, kind, several, **params) for _ in range(2)]
+    return tally.count(one == expected(kind, several) for one in outcomes)
 
 
 def has_front(kind: str) -> bool:

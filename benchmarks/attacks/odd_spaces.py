@@ -158,14 +158,14 @@ def is_limited(category: str, name: str) -> tally.Figures:
         check=True,
         timeout=LIMIT,
     )
-    found = json.loads(done.stdout.splitlines()[-1])
+    figures = json.loads(done.stdout.splitlines()[-1])
     held = (
-        found.pop("trials") == N_ITER
-        and found["slowest, s"] <= MAX_SECONDS
-        and found["largest, MB"] <= MAX_MB
-        and found["most asked a trial"] <= MAX_ASKED
+        figures.pop("trials") == N_ITER
+        and figures["slowest, s"] <= MAX_SECONDS
+        and figures["largest, MB"] <= MAX_MB
+        and figures["most asked a trial"] <= MAX_ASKED
     )
-    return {"held": int(held), **found}
+    return {"held": int(held), **figures}
 
 
 def cases() -> Iterator[tuple]:

@@ -237,25 +237,25 @@ def legal_values(estimator: Any, package: str, name: str) -> Iterator[Any]:
 
 def make(package: str, name: str) -> Any:
     """Return an estimator of a class of the catalog, or None in other releases."""
-    known = dict(all_estimators())
-    kind = known.get(name) if package == "sklearn" else None
+    kinds = dict(all_estimators())
+    kind = kinds.get(name) if package == "sklearn" else None
     if package != "sklearn":
         with contextlib.suppress(ImportError):
             module = "skbayes.text" if package == "skbayes" else package
             kind = getattr(importlib.import_module(module), name, None)
     if kind is None:
         return None
-    inner = known["DecisionTreeClassifier" if "ase" in name else "LogisticRegression"]()
+    inner = kinds["DecisionTreeClassifier" if "ase" in name else "LogisticRegression"]()
     if name.endswith("Regressor"):
-        inner = known["Ridge"]()
+        inner = kinds["Ridge"]()
     named = name.startswith(("Voting", "Stacking", "Pipeline", "FeatureUnion"))
     try:
         return kind()
     except TypeError:
         if name == "FeatureUnion":
-            inner = known["PCA"]()
+            inner = kinds["PCA"]()
         if name == "ColumnTransformer":
-            return kind([("a", known["PCA"](), [0, 1])])
+            return kind([("a", kinds["PCA"](), [0, 1])])
         return kind([("a", inner)] if named else inner)
 
 
@@ -296,15 +296,15 @@ def output(model: Any, X: Any, y: Any) -> Any:
         X = X + np.tile([0.05, -0.1], X.shape[1])[: X.shape[1]] * (X % 1 != 0)
     for method in ("predict_proba", "decision_function", "predict", "transform"):
         if hasattr(model, method):
-            found = getattr(model, method)(X)
+            values = getattr(model, method)(X)
             break
     else:
-        found = model.score_samples(X)
-    if isinstance(found, list):
-        found = np.hstack(found)
-    if sparse.issparse(found):
-        found = found.toarray()
-    return np.asarray(found)
+        values = model.score_samples(X)
+    if isinstance(values, list):
+        values = np.hstack(values)
+    if sparse.issparse(values):
+        values = values.toarray()
+    return np.asarray(values)
 
 
 def fitted(estimator: Any, params: dict[str, Any], X: Any, y: Any) -> Any:
@@ -332,20 +332,20 @@ def same(first: Any, second: Any) -> bool:
 # -- configurations --------------------------------------------------------------------
 
 
-def own_configuration(space: Any, own: dict[str, Any]) -> dict[str, Any]:
+def own_configuration(space: Any, defaults: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration with the own values, or the first ones."""
-    found: dict[str, Any] = {}
+    config: dict[str, Any] = {}
     for name, notation in space.items():
         values = values_of(notation)
-        value = own.get(name)
+        value = defaults.get(name)
         keys = list(map(repr, values))
         inside = isinstance(notation, tuple) and isinstance(value, int | float)
         inside = inside and notation[0] <= value <= notation[1]
-        found[name] = value if repr(value) in keys or inside else values[0]
+        config[name] = value if repr(value) in keys or inside else values[0]
         if isinstance(notation, Choice):
             subs = {repr(option): sub for option, sub in pairs_of(notation)}
-            found |= own_configuration(subs[repr(found[name])], own)
-    return found
+            config |= own_configuration(subs[repr(config[name])], defaults)
+    return config
 
 
 def values_of(notation: Any) -> list[Any]:
@@ -359,13 +359,13 @@ def values_of(notation: Any) -> list[Any]:
         return [low, high, low + 0.3 * (high - low)]
     if isinstance(notation, Ordinal):
         values = list(notation.values)
-        few = [v for v in values if not isinstance(v, int | float)]
-        return [values[0], *few, values[len(values) // 2], values[-1]]
+        options = [v for v in values if not isinstance(v, int | float)]
+        return [values[0], *options, values[len(values) // 2], values[-1]]
     return list(notation)
 
 
 def deviations(
-    space: Any, own: dict[str, Any], base: dict[str, Any]
+    space: Any, defaults: dict[str, Any], base: dict[str, Any]
 ) -> Iterator[tuple[str, Any, dict[str, Any], bool]]:
     """Yield (name, value, configuration, whether it is an option) for each value."""
     for name, notation in space.items():
@@ -374,9 +374,9 @@ def deviations(
             below = {inner for _, sub in pairs_of(notation) for inner in names_of(sub)}
             kept = {k: v for k, v in base.items() if k not in below}
             for option, sub in pairs_of(notation):
-                config = {**kept, name: option, **own_configuration(sub, own)}
+                config = {**kept, name: option, **own_configuration(sub, defaults)}
                 yield name, option, config, True
-                yield from deviations(sub, own, config)
+                yield from deviations(sub, defaults, config)
             continue
         for value in values_of(notation):
             yield name, value, {**base, name: value}, not ordered
@@ -415,7 +415,7 @@ def attack(package: str, name: str) -> tuple[Counter, list[str]]:
         short = {"n_estimators": 5}
     if package == "catboost":
         short = {"iterations": 5}
-    found: list[str] = []
+    failures: list[str] = []
     ranker = name.endswith("Ranker")
     if ranker or name in ("DictVectorizer", "MultiLabelBinarizer", "CatBoost"):
         return Counter(), []
@@ -438,9 +438,9 @@ def attack(package: str, name: str) -> tuple[Counter, list[str]]:
                     counts["values"] += 1
                     for kind, text in one.failures(counts):
                         counts[kind] += 1
-                        found.append(f"{kind}: {name}({parameter}={value!r}) {text}")
+                        failures.append(f"{kind}: {name}({parameter}={value!r}) {text}")
                     break
-    return counts, found
+    return counts, failures
 
 
 class Beside:
@@ -477,11 +477,11 @@ class Beside:
         except Exception as error:
             yield "refused", f"no space: {error!r}"
             return
-        own = own_values(self.set)
-        base = own_configuration(space, own)
+        defaults = own_values(self.set)
+        base = own_configuration(space, defaults)
         searched = set(names_of(space))
         seen: dict[tuple, list] = {}
-        for name, value, config, is_option in deviations(space, own, base):
+        for name, value, config, is_option in deviations(space, defaults, base):
             counts["fits"] += 1
             result = self.run(self.set, config)
             plain = self.run(self.plain, config)

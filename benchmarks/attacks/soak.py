@@ -31,18 +31,18 @@ N_TRIALS, EVERY = 2000, 200
 
 def usage(folder: str) -> dict[str, float]:
     """Measure the resources of this process, of its workers, and of both together."""
-    own = psutil.Process()
+    process = psutil.Process()
     workers = [
         child
-        for child in own.children(recursive=True)
+        for child in process.children(recursive=True)
         if "popen_loky" in " ".join(child.cmdline())
     ]
     shared = [name for name in os.listdir("/dev/shm") if str(os.getpid()) in name]
     return {
-        "MB": own.memory_info().rss / 1e6,
+        "MB": process.memory_info().rss / 1e6,
         "MB of workers": sum(one.memory_info().rss for one in workers) / 1e6,
-        "descriptors": own.num_fds(),
-        "threads": own.num_threads(),
+        "descriptors": process.num_fds(),
+        "threads": process.num_threads(),
         "processes": len(workers),
         "semaphores": sum("sem." in name for name in shared),
         "temporary files": len(list(Path(folder).rglob("*")))
@@ -80,10 +80,10 @@ def soak(folder: str) -> dict[str, dict[str, float]]:
 
 def growth(first: dict[str, float], last: dict[str, float]) -> tally.Figures:
     """Compare the first count with the last."""
-    more = {key: last[key] - first[key] for key in first if key != "ms per trial"}
+    increases = {key: last[key] - first[key] for key in first if key != "ms per trial"}
     allowed = {"MB": 50.0, "MB of workers": 50.0}
-    held = (more[key] <= allowed.get(key, 0.0) for key in more)
-    return {**tally.count(held), **more}
+    held = (increases[key] <= allowed.get(key, 0.0) for key in increases)
+    return {**tally.count(held), **increases}
 
 
 def cases() -> Iterator[tuple]:

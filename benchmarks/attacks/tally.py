@@ -55,11 +55,11 @@ def main(cases: Callable[..., Iterable[tuple]], n_cases: int | None = None) -> N
         )
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    given = () if n_cases is None else (args.cases, args.seed)
+    limits = () if n_cases is None else (args.cases, args.seed)
     counts: dict[str, Figures] = {}
     failures = set[str]()
     try:
-        for number, (category, check, *arguments) in enumerate(cases(*given)):
+        for number, (category, check, *arguments) in enumerate(cases(*limits)):
             if args.case in (None, number) and re.search(args.only, category):
                 figures, failure = run(check, arguments)
                 add(counts.setdefault(category, {}), figures)
@@ -106,8 +106,8 @@ def add(total: Figures, figures: Figures) -> None:
 
 def count(outcomes: Iterable[bool]) -> Figures:
     """Return the numbers of things tried and held."""
-    found = [bool(held) for held in outcomes]
-    return {"tried": len(found), "held": sum(found)}
+    held = [bool(held) for held in outcomes]
+    return {"tried": len(held), "held": sum(held)}
 
 
 # -- what several attacks use ----------------------------------------------------------
@@ -128,10 +128,10 @@ class Scored(BaseEstimator):
         return self.value
 
 
-def make_search(estimator: Any, space: Any, **more: Any) -> BayesSearchCV:
+def make_search(estimator: Any, space: Any, **params: Any) -> BayesSearchCV:
     """Return a BayesSearchCV of random configurations."""
     shared = {"cv": 2, "surrogate": "random", "random_state": 0}
-    return BayesSearchCV(estimator, space, **(shared | more))
+    return BayesSearchCV(estimator, space, **(shared | params))
 
 
 @contextlib.contextmanager

@@ -56,7 +56,7 @@ def write(path: Path, project: str, entries: Entries) -> None:
 def of_scikit_learn() -> Entries:
     """Return the public classes and functions of the installed scikit-learn."""
     page = "metadata_routing.html#metadata-routing"
-    found: Entries = {("std:label", "metadata_routing"): page}
+    entries: Entries = {("std:label", "metadata_routing"): page}
     classes = [cls for _, cls in [*all_estimators(), *all_displays()]]
     for role, things in (
         ("py:class", classes),
@@ -65,24 +65,24 @@ def of_scikit_learn() -> Entries:
         for one in things:
             parts = [p for p in one.__module__.split(".") if not p.startswith("_")]
             name = ".".join([*parts[:2], one.__name__])
-            found[role, name] = f"modules/generated/{name}.html#{name}"
-    return found
+            entries[role, name] = f"modules/generated/{name}.html#{name}"
+    return entries
 
 
 def of_numpy() -> Entries:
     """Return the public classes and functions of the installed NumPy."""
-    found: Entries = {}
+    entries: Entries = {}
     for public in np.__all__:
         one = getattr(np, public)
         if not callable(one):
             continue
         role = "py:class" if isinstance(one, type) else "py:function"
         name = f"numpy.{public}"
-        found[role, name] = f"reference/generated/{name}.html#{name}"
+        entries[role, name] = f"reference/generated/{name}.html#{name}"
     for public, page in RANDOM.items():
         role = "py:function" if public == "default_rng" else "py:class"
-        found[role, f"numpy.random.{public}"] = f"{page}#numpy.random.{public}"
-    return found
+        entries[role, f"numpy.random.{public}"] = f"{page}#numpy.random.{public}"
+    return entries
 
 
 def main() -> None:

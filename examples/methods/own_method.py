@@ -58,15 +58,15 @@ class NearTheBest:
 # exactly. The condition is necessary because the command line imports this file.
 if __name__ == "__main__":
     methods = {"near the best": NearTheBest, "random": "random", "skbayes": "skbayes"}
-    found = {
+    rows = {
         name: summarize(benchmark({name: method}, [table], 10), table)["ftb"]
         for name, method in methods.items()
     }
-    for name, ftb in found.items():
+    for name, ftb in rows.items():
         print(f"{name}: {ftb.mean:.1f} ± {ftb.se:.1f}")
     print(f"random, exact: {expected_of_random(table)['ftb'].mean:.1f}")
 
     figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-    axes.barh(list(found), [f.mean for f in found.values()], color=["C1", "C7", "C0"])
+    axes.barh(list(rows), [f.mean for f in rows.values()], color=["C1", "C7", "C0"])
     axes.set(xlabel="rows until the best row (fewer is better)")
     axes.set_title("Rows until the best row is found, by method")

@@ -193,12 +193,12 @@ def test_the_stored_curves_of_the_judges_are_drawn(tmp_path, monkeypatch):
 
 def test_methods_of_the_judges_have_options_and_trials_in_flight():
     method = "skbayes:surrogate=random;n_initial_points=2@3"
-    judges.known(method)
+    judges.check_method(method)
     record = judges.run(method, "tables:wine-mlp", 0, {"trials": 5, "noisy": True})
     assert len(record["scores"]) == len(record["think"]) == 5
     assert record["scores"] != record["told"]
     with pytest.raises(ValueError, match="other"):
-        judges.known("other@3")
+        judges.check_method("other@3")
 
 
 def test_each_task_has_other_seeds():
@@ -223,8 +223,8 @@ def _minutes_runs(*ends):
 def test_limits_of_minutes_are_compared_by_task(capsys):
     runs = {"stages": _minutes_runs(0.5, 0.5), "optuna": _minutes_runs(1.0, 1.02)}
     runs["optuna"]["judge:t: SVM", 1]["has_model"] = False
-    found = minutes.figures(runs, {})
-    groups = minutes.summarize(minutes.STUDY, found, minutes.COLUMNS)["groups"]
+    results = minutes.figures(runs, {})
+    groups = minutes.summarize(minutes.STUDY, results, minutes.COLUMNS)["groups"]
     assert list(groups) == ["judge"] and capsys.readouterr().out
     stages, optuna = groups["judge"]["stages"], groups["judge"]["optuna"]
     assert stages["mean"] == [0.0, 0.0, -693.1, 0.0, 0.0, 0.5, 1.0, 2.0, 3.0, 9.0]
