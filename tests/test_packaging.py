@@ -42,7 +42,7 @@ def tracked_files():
     return [ROOT / name for name in listing.decode().split("\0") if name]
 
 
-def test_version(project):
+def test_the_version_is_the_same_everywhere(project):
     version = importlib.metadata.version("skbayes")
     assert version == skbayes.__version__ == project["version"]
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", version)

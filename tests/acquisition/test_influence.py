@@ -90,7 +90,7 @@ def test_a_random_walk_labels_the_nodes_that_it_reaches():
     )
 
 
-def test_the_way_of_the_released_code():
+def test_released_labels_use_the_lowest_prediction_only():
     f = harmonic(LABELED, Y)
     # Only the lowest prediction of the unlabeled nodes has an effect.
     weight = 0.5 * (5.0 - f) / (5.0 - f[FREE].min())
@@ -109,7 +109,7 @@ def test_scores_count_by_their_scale_alone(labels):
 
 
 @pytest.mark.parametrize("labels", LABELS)
-def test_equal_scores_and_failures(labels):
+def test_equal_and_failed_scores_give_finite_values(labels):
     for scores in ([3.0, 3.0, 3.0, 3.0], [np.nan, 5.0, np.nan, np.nan]):
         worth = proposer(labels, scores=scores).scores(NODES[FREE])
         assert np.all(np.isfinite(worth))
@@ -134,7 +134,7 @@ def test_pending_nodes_have_their_predicted_labels(labels):
     np.testing.assert_array_equal(unfitted.fit(observed()).scores(NODES[FREE]), before)
 
 
-def test_one_after_the_other_is_all_at_once():
+def test_scores_do_not_depend_on_how_many_labels_are_added_at_once():
     unfitted = InfluenceProposer(GRAPH, ExpectedInfluence())
     for count in range(1, 5):
         last = unfitted.fit(observed(scores=Y[:count], rows=LABELED[:count]))
@@ -144,7 +144,7 @@ def test_one_after_the_other_is_all_at_once():
     np.testing.assert_allclose(back.scores(NODES[FREE]), proposer().scores(NODES[FREE]))
 
 
-def test_labels_that_are_refused():
+def test_unknown_kinds_of_labels_are_refused():
     with pytest.raises(ValueError, match="labels must be one of.*'linear'.*'log'"):
         ExpectedInfluence("log")
     assert repr(ExpectedInfluence("best")) == "ExpectedInfluence(labels='best')"

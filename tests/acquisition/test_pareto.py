@@ -115,7 +115,7 @@ class Plain:
         return self
 
 
-def test_a_model_without_gradients_and_another_with_samples():
+def test_one_model_without_gradients_disables_gradients():
     models = [Plain(), GaussianProcess(n_samples=3)]
     proposer = ParetoProposer(models).fit(observations(pending=1))
     assert isinstance(proposer, ParetoProposer)

@@ -36,7 +36,7 @@ def test_scores_are_averages_over_samples():
 
 
 @pytest.mark.parametrize("acquisition", [ExpectedImprovement(), UpperConfidenceBound()])
-def test_gradients_and_expected_improvements(acquisition):
+def test_gradients_and_improvements_agree_with_numerical_ones(acquisition):
     proposer, candidates = make(acquisition)
     scores, gradient = proposer.scores_and_gradient(candidates)
     np.testing.assert_allclose(scores, proposer.scores(candidates))
@@ -67,7 +67,7 @@ def test_the_best_is_what_the_model_makes_of_scores_and_of_what_is_pending():
     assert other.max() < 1.0 < proposer.best_f.min()
 
 
-def test_what_is_known_of_failures():
+def test_failures_count_as_the_lowest_score():
     X = np.arange(4.0)[:, None]
     data = Observations(X, np.array([1.0, np.nan, 3.0, -2.0]), np.zeros(4), X[:0])
     np.testing.assert_array_equal(data.y, [1.0, -2.0, 3.0, -2.0])

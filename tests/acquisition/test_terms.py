@@ -72,7 +72,7 @@ def cost_model():
     return model, rng.random((7, 3))
 
 
-def test_values_of_costs_and_limits():
+def test_cost_and_limit_terms_follow_their_formulas():
     model, X = cost_model()
     mean, sd = (part[0] for part in model.predict(X))
     np.testing.assert_allclose(CostTerm(model, 0.5).value(X), -0.5 * mean)
@@ -82,7 +82,7 @@ def test_values_of_costs_and_limits():
 
 
 @pytest.mark.parametrize("limit", [-60.0, 0.0, 2.0, 60.0])
-def test_gradients_of_costs_and_limits(limit):
+def test_cost_and_limit_terms_have_finite_and_correct_gradients(limit):
     model, X = cost_model()
     for term in (CostTerm(model, 0.7), LimitTerm(model, 0.04, limit)):
         gradient = term.gradient(X)

@@ -76,7 +76,7 @@ def test_a_wide_belief_stays_finite_where_the_cost_is_cut():
 
 @pytest.mark.parametrize("name", SCALES)
 @pytest.mark.parametrize("mean, sd", BELIEFS)
-def test_derivatives_of_costs(name, mean, sd):
+def test_derivatives_of_costs_agree_with_differences(name, mean, sd):
     scale, point = SCALES[name], [np.array([mean]), np.array([sd])]
     functions = [
         lambda m, s: scale.excess(m, s, 0.3),
@@ -101,7 +101,7 @@ def test_derivatives_of_costs(name, mean, sd):
     ),
     alpha=st.floats(0.05, 2.0),
 )
-def test_derivatives_of_acquisitions(rule, name, point, alpha):
+def test_derivatives_of_acquisitions_agree_with_differences(rule, name, point, alpha):
     acquisition = rule(alpha, SCALES[name])
     point = [np.array([x]) for x in point]
     utility = acquisition(Beliefs(*point), 0.6, 0.1)
@@ -195,7 +195,7 @@ def _unfitted(rule="ei-tradeoff", cost_scale="auto"):
         ([np.nan], [1.0], np.nan),
     ],
 )
-def test_typical_cost(costs, fractions, expected):
+def test_typical_cost_is_a_median_of_scaled_costs(costs, fractions, expected):
     cost = typical_cost(np.array(costs), np.array(fractions))
     np.testing.assert_allclose(cost, expected)
 

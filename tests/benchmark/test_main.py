@@ -4,7 +4,7 @@ from skbayes.benchmark import benchmark, load_nmt, summarize
 from skbayes.benchmark.__main__ import main
 
 
-def test_table_of_means_and_standard_errors(tmp_path, capsys):
+def test_the_command_prints_means_and_standard_errors(tmp_path, capsys):
     arguments = ["--tables", "zh-en,ru-en", "--methods", "random", "mine=gp"]
     arguments += ["--seeds", "2", "--cap", "8", "--out", str(tmp_path)]
     main(arguments)
@@ -29,7 +29,7 @@ def test_table_of_means_and_standard_errors(tmp_path, capsys):
     assert capsys.readouterr().out == text
 
 
-def test_quick_and_both_objectives(tmp_path, capsys):
+def test_the_command_has_a_quick_run_and_several_objectives(tmp_path, capsys):
     out = ["--tables", "zh-en", "--methods", "random", "--out", str(tmp_path)]
     main([*out, "--quick"])
     table = load_nmt("zh-en").first(1)
@@ -43,7 +43,7 @@ def test_quick_and_both_objectives(tmp_path, capsys):
     assert "*" not in text
 
 
-def test_command_with_a_table_and_a_method_of_ones_own(tmp_path, capsys):
+def test_the_command_accepts_tables_and_methods_of_a_file(tmp_path, capsys):
     path = tmp_path / "mine.py"
     path.write_text(
         "from skbayes.benchmark import LookupTable\n"
@@ -70,7 +70,7 @@ def test_command_with_a_table_and_a_method_of_ones_own(tmp_path, capsys):
         (["--tables", "zh-en", "--cap", "2"], "cap must be at least"),
     ],
 )
-def test_command_names_mistakes(arguments, message, tmp_path, capsys):
+def test_the_command_reports_wrong_arguments(arguments, message, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([*arguments, "--seeds", "1", "--out", str(tmp_path)])
     assert message in capsys.readouterr().err

@@ -47,7 +47,7 @@ def test_measures_of_one_objective():
     assert np.isnan(summarize([make_run([1, 0, 2])], table)["ftb"].sd)
 
 
-def test_budget_of_fb(monkeypatch):
+def test_fb_is_measured_after_a_fixed_budget(monkeypatch):
     monkeypatch.setattr(module, "N_BUDGET", 4)
     table = make_table(SCORES)
     assert measure(make_run([0, 2, 3, 5, 6, 1]), table)["fb"] == (4.0, False)

@@ -102,7 +102,7 @@ def test_runs_end_at_their_cap(table):
         benchmark(["random"], [table], seeds=1, cap=0)
 
 
-def test_table_smaller_than_every_budget(small):
+def test_a_small_table_is_measured_completely(small):
     run = run_method("skbayes", small.first(1), seed=0)
     assert sorted(run.rows) == list(range(16))
     assert run.finished

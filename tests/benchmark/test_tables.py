@@ -46,7 +46,7 @@ def table():
 
 
 @pytest.mark.parametrize("pair", NMT_PAIRS)
-def test_six_tables(pair):
+def test_each_table_has_the_published_size_and_front(pair):
     table = load_nmt(pair)
     n_rows, best, n_front = STATED[pair]
     assert (len(table), table.scores[:, 0].max()) == (n_rows, best)

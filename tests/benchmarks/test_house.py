@@ -87,7 +87,7 @@ RULES = {
 
 
 @pytest.mark.parametrize(("files", "expected"), RULES.values(), ids=RULES)
-def test_rules_are_checked(tmp_path, files, expected, monkeypatch):
+def test_each_broken_rule_is_reported(tmp_path, files, expected, monkeypatch):
     monkeypatch.setitem(house.BUDGETS, "skbayes", 7)
     monkeypatch.setitem(house.CLOSURE, "modules", 1)
     for name, text in {"__init__.py": "", **files}.items():

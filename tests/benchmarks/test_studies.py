@@ -158,7 +158,7 @@ def test_random_method_draws_from_the_space():
             assert dim.low <= min(values) < max(values) <= dim.high
 
 
-def test_notation_of_a_space():
+def test_a_space_is_written_in_the_notation_of_searches():
     assert methods.as_notation(tasks.SVM)["C"] == (1e-2, 1e4, "log-uniform")
     assert methods.as_notation(tasks.CRITERION) == {"criterion": ["gini", "entropy"]}
 
@@ -206,7 +206,7 @@ def test_each_task_has_other_seeds():
     assert judges.seed_of("xgboost-tree:1", 0) != judges.seed_of("xgboost-tree:1", 1)
 
 
-def test_geometric_mean_over_the_tables():
+def test_means_over_tables_are_geometric():
     groups = {"t": {"x": {"mean": [4.0]}}, "u": {"x": {"mean": [9.0]}}}
     assert nmt.geometric_means({"groups": groups}) == {"x": pytest.approx(6.0)}
 

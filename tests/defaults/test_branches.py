@@ -124,7 +124,7 @@ def test_there_is_no_branch_without_a_choice_among_models():
         assert prior is None or not isinstance(prior.portfolio, ModelStarts)
 
 
-def test_models_within_models():
+def test_models_within_a_model_have_priors():
     trees = [DecisionTreeClassifier(max_depth=depth) for depth in (1, 2)]
     depth = {"clf__estimator__max_depth": (1, 10)}
     inner = Choice([(trees[0], depth), (trees[1], {}), (SVC(), {})])

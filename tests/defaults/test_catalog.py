@@ -211,7 +211,7 @@ def test_nu_is_feasible_for_rare_classes(n_rare):
     assert weighted["nu"][1] == pytest.approx(svc.nu)
 
 
-def test_bounds_follow_the_data():
+def test_bounds_depend_on_the_rows_and_on_the_scale_of_the_target():
     neighbors = SKLEARN["KNeighborsClassifier"]()
     for n_rows in (12, 40, 90):
         low, high, _ = _space(neighbors, DataFacts(n_rows=n_rows))["n_neighbors"]

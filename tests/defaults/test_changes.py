@@ -61,7 +61,7 @@ def test_the_printed_code_is_the_space(estimator):
     assert same(_plain(eval(repr(space), NAMES)), _plain(space))
 
 
-def test_copies_and_pickles():
+def test_copies_and_pickles_are_equal_editable_spaces():
     space = default_space(SVC())
     for again in (copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
         assert type(again) is EditableSpace

@@ -214,14 +214,14 @@ def test_densities_are_linear_between_numbers_and_constant_beyond():
     np.testing.assert_allclose(densities, [1, 2, 3, 4, 0])
 
 
-def test_the_density_of_a_range_of_the_users_own():
+def test_a_density_is_interpolated_in_another_range():
     prior = prior_of(SVC(), {"C": (0.1, 10.0, "log-uniform")}, toy())
     X = prior.space.encode([{"C": C} for C in (0.1, 1.0, 10.0)])
     # The differences come from the file, on another range.
     np.testing.assert_allclose(np.diff(prior.log_density(X)), [0.5, 1.0], atol=0.01)
 
 
-def test_the_density_of_a_list_of_the_users_own():
+def test_a_density_is_evaluated_at_listed_values():
     prior = prior_of(
         SVC(), {"C": [1, 100], "kernel": ["linear", "sigmoid", "rbf"]}, toy()
     )

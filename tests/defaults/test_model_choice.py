@@ -457,7 +457,7 @@ def test_a_column_of_polars_may_be_empty():
     assert np.isfinite(pipeline.predict_proba(nothing)).all()
 
 
-def test_columns_are_converted():
+def test_dates_numbers_and_strings_are_converted():
     when = datetime.datetime(2026, 3, 1, 18)
     parts = ColumnConverter(to="dates")
     converted = parts.fit_transform([[when], [None], ["2026-03-02"]])

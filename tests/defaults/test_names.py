@@ -278,7 +278,7 @@ SILENT = ("whole", "either", "three", "n_parts", "max_depth", "flag")
 
 @pytest.mark.parametrize("wrap", [lambda one: one, lambda one: make_pipeline(one)])
 @pytest.mark.parametrize("name", [*REAL, *SILENT, "unknown", "one", "zero"])
-def test_pairs_of_integers_for_an_own_estimator(name, wrap):
+def test_integers_as_bounds_of_a_real_parameter_get_a_warning(name, wrap):
     estimator = wrap(Own())
     full = name if isinstance(estimator, Own) else f"own__{name}"
     if name in SILENT:
@@ -304,7 +304,7 @@ def test_types_are_found_behind_keywords():
         *(("lightgbm", name) for name in ("subsample", "feature_fraction")),
     ],
 )
-def test_pairs_of_integers_for_real_parameters_of_boosting(package, name, place):
+def test_integers_as_bounds_get_a_warning_for_boosting(package, name, place):
     prefix, wrap = WRAPPED[place]
     with pytest.warns(UserWarning, match=rf"{name}'.*only integers.*\(0\.0, 1\.0\)"):
         _check(wrap(_boosting(package)), {f"{prefix}{name}": (0, 1)})

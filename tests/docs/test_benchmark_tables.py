@@ -153,7 +153,7 @@ def test_figures_are_those_of_the_files():
         assert cell == figure.format(**entry["skbayes"])
 
 
-def test_other_methods_do_no_harm():
+def test_a_method_without_results_has_an_empty_cell():
     """Results of other methods are supported, because they change."""
     results = tables.load("overhead/flat")
     del results["groups"]["500"]["skopt"]

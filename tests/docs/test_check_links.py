@@ -44,7 +44,7 @@ def test_broken_links_are_found(pages):
         assert message.startswith("bad.html: ")
 
 
-def test_markdown(tmp_path):
+def test_broken_links_of_markdown_files_are_reported(tmp_path):
     (tmp_path / "there.md").write_text("# A `good` place, isn't it?\n")
     page = tmp_path / "page.md"
     page.write_text(
@@ -68,7 +68,7 @@ def test_published_files_must_exist(tmp_path):
         assert messages == [f"page.md: {bad}: no such file"]
 
 
-def test_pages_of_the_repository():
+def test_no_page_of_the_repository_has_a_broken_link():
     for name in checker.MARKDOWN:
         assert list(checker.broken_in_markdown(checker.ROOT / name)) == []
 

@@ -91,13 +91,13 @@ def scheduler(tmp_path):
         yield json.loads(place.read_text())["address"]
 
 
-def test_a_cluster_of_dask(scheduler, expected, tmp_path):
+def test_the_script_for_dask_prints_its_result(scheduler, expected, tmp_path):
     script = started("dask", tmp_path, ("tcp://scheduler:8786", scheduler))
     assert printed(script, folder=tmp_path) == [expected]
 
 
 @pytest.mark.parametrize("ending", PACKAGES)
-def test_other_clusters(ending, expected, tmp_path):
+def test_scripts_for_other_clusters_print_the_same_result(ending, expected, tmp_path):
     pytest.importorskip(PACKAGES[ending])
     replaced = []
     if ending == "jobs":  # a class that starts jobs as processes

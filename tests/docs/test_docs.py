@@ -117,7 +117,7 @@ def test_modules_say_what_is_public():
             assert hasattr(module, each), name
 
 
-def test_the_guide_is_short():
+def test_the_guide_has_at_most_45000_words():
     assert sum(len(page.read_text("utf-8").split()) for page in PAGES) <= 45_000
 
 
@@ -209,7 +209,7 @@ WITH_EXAMPLES = [name for name in MODULES if ">>>" in SOURCES[name].read_text("u
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_docstring_examples(name):
+def test_examples_of_docstrings_run(name):
     _run_examples(doctest.DocTestFinder().find(_module(name)))
 
 
@@ -283,7 +283,7 @@ def _run_page(page):
 
 @pytest.mark.documentation
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_of_page(page):
+def test_code_of_each_page_runs(page):
     languages = {block.language for block in _blocks(page)}
     assert (len(_run_page(page)) > 1) == bool(languages & {"python", "pycon", "check"})
 

@@ -90,7 +90,7 @@ def test_each_is_short_and_in_the_gallery():
     assert sorted(extensions.EXAMPLES) == sorted(path.stem for path in PATHS)
 
 
-def test_quickstart(run, fewer_rows, tmp_path):
+def test_quickstart_compares_three_searches(run, fewer_rows, tmp_path):
     printed, names = run("quickstart")
     assert len(printed.splitlines()) == 3
     assert number(printed, "grid              : ") == 16
@@ -102,7 +102,7 @@ def test_quickstart(run, fewer_rows, tmp_path):
     assert low < min(best) <= max(best) < high
 
 
-def test_conditional_pipeline(run, fewer_rows, fewer_trees):
+def test_conditional_pipeline_tries_each_model(run, fewer_rows, fewer_trees):
     printed, names = run("basics/conditional_pipeline")
     assert number(printed, "accuracy ") > 0.9
     assert len(names["best"]) == 3
@@ -111,27 +111,27 @@ def test_conditional_pipeline(run, fewer_rows, fewer_trees):
     assert all(map(names["allowed"], tried))
 
 
-def test_which_model(run):
+def test_which_model_counts_trials_by_model(run):
     printed, names = run("basics/which_model")
     assert printed.startswith("log loss 0.")
     assert names["by_model"]["count"].sum() == 12
     assert len(names["by_model"]) > 3
 
 
-def test_one_minute(run, fewer_rows):
+def test_one_minute_stops_at_a_limit(run, fewer_rows):
     printed, names = run("basics/one_minute")
     assert printed.startswith("accuracy 0.")
     assert names["search"].stop_reason_ in ("no_improvement", "timeout")
 
 
-def test_resuming(run, fewer_rows):
+def test_resuming_tries_the_same_configurations(run, fewer_rows):
     printed, names = run("basics/resuming")
     assert "same configurations as without the interruption: True" in printed
     assert number(printed, "best accuracy: ") > 0.9
     assert len(names["history"]) == 6
 
 
-def test_mixed_columns(run):
+def test_mixed_columns_tries_two_encoders(run):
     _, names = run("data/mixed_columns")
     assert names["search"].best_score_ > 0.7  # R2
     tried = names["search"].cv_results_["params"]
@@ -140,14 +140,14 @@ def test_mixed_columns(run):
     assert names["frame"]["temperature"].isna().any()
 
 
-def test_groups(run, fewer_trees):
+def test_groups_lower_the_estimated_score(run, fewer_trees):
     printed, names = run("data/groups")
     with_groups = number(printed, "AUC with groups: ")
     assert with_groups < number(printed, "AUC with random splits: ")
     assert names["display"].ax_.get_title()
 
 
-def test_time_series(run):
+def test_time_series_splits_predict_the_error_on_later_data(run):
     printed, names = run("data/time_series")
     random, ordered = printed.split("TimeSeriesSplit: ")
     # Random splits underestimate the error on later data.
@@ -158,7 +158,7 @@ def test_time_series(run):
     assert names["search"].best_params_["columntransformer__day"] == "drop"
 
 
-def test_text(run):
+def test_text_representations_improve_the_accuracy(run):
     printed, _ = run("data/text")
     tuned = number(printed, "with the tuned representation: ")
     assert tuned >= number(printed, "with counts of words: ") + 0.02
@@ -166,47 +166,47 @@ def test_text(run):
     assert "['sklearn.ensemble']" in printed
 
 
-def test_imbalanced(run):
+def test_imbalanced_keeps_the_bound_on_recall(run):
     printed, names = run("data/imbalanced")
     assert names["recall"][names["search"].best_index_] >= 0.75
     assert "precision" in printed
 
 
-def test_neural_network(run, fewer_rows):
+def test_neural_network_stops_early(run, fewer_rows):
     printed, names = run("data/neural_network")
     assert number(printed, "log loss ") < 0.4
     assert 1 < names["search"].best_params_["max_iter"] <= 40
 
 
-def test_model(run):
+def test_model_finds_the_maximum_of_the_function(run):
     printed, names = run("methods/model")
     best = number(printed, "best of 9 trials: x = ")
     assert abs(best - number(printed, "true function: x = ")) < 0.1
     assert list(names["predictions"]) == [3, 5, 9]
 
 
-def test_multi_stage(run, fewer_rows):
+def test_multi_stage_runs_most_trials_on_small_samples(run, fewer_rows):
     printed, names = run("methods/multi_stage")
     assert printed.count("24 trials in ") == 2
     assert names["staged"].score(names["X_test"], names["y_test"]) > 0.96
     assert [trial.fidelity.stage for trial in names["staged"].trials_].count(0) == 18
 
 
-def test_hypertune(run, fewer_rows):
+def test_hypertune_derives_the_signs(run, fewer_rows):
     printed, names = run("methods/hypertune")
     assert "signs: {'C': 1, 'gamma': 1}" in printed
     assert len(names["small"]) == 5
     assert names["search"].best_score_ > 0.95
 
 
-def test_tradeoff(run, fewer_rows):
+def test_tradeoff_chooses_a_smaller_model(run, fewer_rows):
     printed, _ = run("methods/tradeoff")
     assert number(printed, "tradeoff 0.0: accuracy ") > 0.94
     sizes = [int(part.split()[-1]) for part in printed.split(" kB")[:-1]]
     assert sizes[1] < sizes[0]
 
 
-def test_pareto(run, fewer_rows):
+def test_pareto_refits_models_of_the_front(run, fewer_rows):
     printed, names = run("methods/pareto")
     accuracies = [
         number(printed, f"{choice}: accuracy ")
@@ -219,14 +219,14 @@ def test_pareto(run, fewer_rows):
     assert row == pytest.approx(front.loc[3, "accuracy"], abs=1e-3)
 
 
-def test_ask_and_tell(run):
+def test_ask_and_tell_reaches_a_small_error(run):
     printed, names = run("methods/ask_and_tell")
     assert number(printed, "error ") < 1e-5
     assert names["n_evaluations"] < 5000
     assert "'method': " in printed
 
 
-def test_own_method(run):
+def test_own_method_needs_fewer_rows_than_random_search(run):
     printed, _ = run("methods/own_method")
     near = number(printed, "near the best: ")
     assert near < number(printed, "\nrandom: ")
@@ -239,13 +239,13 @@ def test_own_method_is_imported_without_a_run(capsys):
     assert names["NearTheBest"]
 
 
-def test_many_workers(run, fewer_rows):
+def test_many_workers_try_the_same_configurations(run, fewer_rows):
     printed, names = run("deployment/many_workers")
     assert "same configurations: True" in printed
     assert len(names["search"].trials_) == 9
 
 
-def test_other_libraries(run):
+def test_other_libraries_reach_good_scores(run):
     printed, _ = run("deployment/other_libraries")
     kinds = {"xgboost": "XGBClassifier", "catboost": "CatBoostClassifier"}
     expected = ["StackingClassifier"]
@@ -256,7 +256,7 @@ def test_other_libraries(run):
     assert all(float(line.split()[0]) > 0.85 for line in lines.values())
 
 
-def test_service(run):
+def test_service_returns_the_predictions_of_the_model(run):
     printed, names = run("deployment/service")
     assert "1600 predictions" in printed
     expected = names["search"].predict_proba(names["rows"])[:, 1]

@@ -41,7 +41,7 @@ def test_the_table_has_every_class_with_a_prior():
     assert sorted(names) == sorted(shared | (set(library()) & catalog))
 
 
-def test_no_page_calls_them_common():
+def test_no_page_says_common_estimators():
     for page in ("learned_priors", "default_spaces", "run", "faq"):
         text = (DOCS / f"{page}.rst").read_text("utf-8")
         assert not re.search(r"common estimators", text), page

@@ -18,7 +18,7 @@ def _read(path):
     return notebook
 
 
-def test_form_of_the_committed_notebooks():
+def test_notebooks_have_one_title_and_no_outputs():
     names = [path.stem for path in NOTEBOOKS]
     assert names == ["pareto", "pipeline", "service", "text", "tradeoff"]
     for path in NOTEBOOKS:

@@ -19,9 +19,9 @@ NO_BEHAVIOR = ()
 SENTENCES = {
     "Bayesian hyper-parameter search for scikit-learn: `BayesSearchCV` takes the place "
     "of `GridSearchCV` in scripts, notebooks and pipelines.": (
-        "test_every_behavior_holds",
-        "test_nested_in_a_pipeline",
-        "test_form_of_the_committed_notebooks",
+        "test_the_tests_of_scikit_learn_pass",
+        "test_a_search_in_a_pipeline_has_the_same_trials",
+        "test_notebooks_have_one_title_and_no_outputs",
     ),
     "- **Fewer fits.** A search is usually as good as a grid search with half of its "
     "fits, and clearly better than a random search.": (
@@ -41,11 +41,11 @@ SENTENCES = {
     ),
     "- **The same interface.** It has the parameters, methods and results of "
     "`GridSearchCV`.": (
-        "test_every_behavior_holds",
+        "test_the_tests_of_scikit_learn_pass",
         "test_same_results_as_grid_search",
     ),
     "- **Cheaper pipelines.** Steps with equal parameters are fitted once per fold.": (
-        "test_how_often_a_step_is_fitted"
+        "test_equal_steps_are_fitted_once_per_fold"
     ),
     "- **Which model?** `models(X, y)` compares models with the preprocessing that a "
     "table needs.": "test_the_printed_code_gives_an_equal_pipeline_and_space",
@@ -65,7 +65,7 @@ SENTENCES = {
     ),
     "The first one compares a grid search with `BayesSearchCV` on real data:": (
         ".ci/run::run_readme_command main-job",
-        "test_quickstart",
+        "test_quickstart_compares_three_searches",
     ),
     "The second one runs the tests.": ".ci/run::run_readme_command tests",
     "It needs a C++ compiler, and takes about six minutes on two cores:": (
@@ -75,21 +75,21 @@ SENTENCES = {
 
 # First cells of the tables: the searches, and the features with a mark for skbayes.
 ROWS = {
-    "[`BayesSearchCV`]": "test_every_behavior_holds",
+    "[`BayesSearchCV`]": "test_the_tests_of_scikit_learn_pass",
     "[`MultiStageSearchCV`]": "test_a_stage_begins_with_the_best_of_the_one_before",
     "[`HyperTuneSearchCV`]": "test_the_small_optimum_is_tried_first_on_all_data",
     "[`TextRepresentationSearchCV`]": "test_trials_score_as_the_plain_pipeline",
     "[`TradeoffSearchCV`]": (
         "test_the_best_tradeoff_is_found",
-        "test_costs_by_name",
+        "test_named_costs_are_finite_and_not_negative",
     ),
     "[`ParetoSearchCV`]": "test_the_front_holds_what_nothing_dominates",
     "Interface and results of `GridSearchCV`": (
-        "test_every_behavior_holds",
+        "test_the_tests_of_scikit_learn_pass",
         "test_same_results_as_grid_search",
     ),
     "Any estimator or pipeline": (
-        "test_every_behavior_holds",
+        "test_the_tests_of_scikit_learn_pass",
         "test_no_estimator_check_fails_that_grid_search_passes",
     ),
     "Default search spaces": (
@@ -153,7 +153,7 @@ def test_every_link_is_absolute():
         assert not target.endswith(".rst")
 
 
-def test_the_readme_is_short():
+def test_the_readme_has_at_most_800_words():
     assert len(README.split()) <= 800
 
 

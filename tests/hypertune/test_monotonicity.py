@@ -72,7 +72,7 @@ class Backwards(BaseEstimator):
                  {"model": [Backwards()], "model__alpha": RANGE}], {}),
     ],
 )  # fmt: skip
-def test_known_signs(estimator, space, expected):
+def test_estimators_have_known_signs(estimator, space, expected):
     assert known_monotonicity(estimator, space) == expected
 
 
@@ -92,7 +92,7 @@ def check(complexity, space):
     return check_monotonicity(complexity, SVC(), Space.from_notation(space))
 
 
-def test_the_user_decides():
+def test_signs_of_the_user_replace_known_ones():
     space = {"C": RANGE, "gamma": RANGE, "kernel": ["rbf", "poly"]}
     assert check("auto", space) == {"C": 1, "gamma": 1}
     assert check(None, space) == {}

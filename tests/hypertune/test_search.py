@@ -110,7 +110,7 @@ def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small
 
 
 @pytest.mark.parametrize("complexity", [None, {"quality": 0}])
-def test_without_signs_it_is_bayes_search(complexity):
+def test_without_signs_the_trials_are_those_of_bayes_search(complexity):
     ours = make(complexity=complexity, n_iter=8).fit(X, y)
     plain = small_search(Growing(), SPACE, n_iter=8, cv=3, random_state=2).fit(X, y)
     assert [t.params for t in ours.trials_] == [t.params for t in plain.trials_]
@@ -119,7 +119,7 @@ def test_without_signs_it_is_bayes_search(complexity):
     np.testing.assert_array_equal(ours.cv_results_["subset"], [-1] * 8)
 
 
-def test_without_known_signs_or_samples_it_is_said_or_tried_whole():
+def test_unknown_signs_get_a_warning_and_small_spaces_no_samples():
     with pytest.warns(UserWarning, match="complexity='auto' finds no sign"):
         make(complexity="auto", n_iter=3).fit(X, y)
     space = {"quality": [0.1, 0.5, 0.9], "other": [0.0, 1.0]}
@@ -149,7 +149,7 @@ def test_a_callable_refit_may_not_choose_a_small_sample():
     assert chosen.best_index_ == 15
 
 
-def test_interrupted_on_small_samples_it_says_so():
+def test_an_interrupt_on_small_samples_gets_a_warning():
     with pytest.warns(UserWarning) as caught:
         search = make(stopper=raises_after(4)).fit(X, y)
     messages = [str(one.message) for one in caught]

@@ -128,7 +128,7 @@ def test_few_trials_are_few_for_many_parameters():
     assert advice(history(params[:1], [math.nan])) == []
 
 
-def test_advice_is_where_users_look(tmp_path, capsys):
+def test_advice_is_printed_and_part_of_both_reports(tmp_path, capsys):
     space = {"C": [1e-6, 1e-5, 1e-4, 1e-3], "fit_intercept": [True]}
     search = BayesSearchCV(
         LogisticRegression(), space, scoring="neg_log_loss", cv=2, verbose=1
@@ -146,7 +146,7 @@ def test_advice_is_where_users_look(tmp_path, capsys):
     assert "Total time" in page
 
 
-def test_without_advice_the_table_has_no_row(capsys):
+def test_without_advice_reports_do_not_mention_it(capsys):
     grid = {"max_depth": [1, 2]}
     search = BayesSearchCV(
         DecisionTreeClassifier(random_state=0), grid, cv=2, random_state=0, verbose=1

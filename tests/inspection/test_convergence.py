@@ -16,7 +16,7 @@ from skbayes.inspection.drawing import SERIES
 from skbayes.trial.records import Fidelity, History
 
 
-def test_the_best_so_far():
+def test_the_line_is_the_best_score_so_far():
     display = ConvergenceDisplay.from_history(drawn.history(None, 0.3, 0.2, None, 0.5))
     np.testing.assert_array_equal(display.x, [0, 1, 2, 3, 4])
     np.testing.assert_array_equal(display.best, [np.nan, 0.3, 0.3, 0.3, 0.5])
@@ -92,7 +92,7 @@ def test_the_line_of_the_own_values_is_in_the_plot(score):
     assert ConvergenceDisplay(failed).plot().own_line_ is None
 
 
-def test_errors_go_down():
+def test_losses_are_drawn_as_positive_errors():
     search = drawn.search("metrics")
     display = ConvergenceDisplay.from_search(search)
     losses = -search.cv_results_["mean_test_neg_log_loss"]
@@ -130,7 +130,7 @@ def test_only_comparable_trials_count():
     assert ConvergenceDisplay.from_history(history).best.tolist() == [0.5, 0.5]
 
 
-def test_several_searches_on_one_picture():
+def test_several_searches_share_axes_and_a_legend():
     grid = GridSearchCV(SVC(), {"C": [0.01, 1.0]}, cv=3).fit(drawn.X, drawn.y)
     one = ConvergenceDisplay.from_search(drawn.search("bayes"), name="mine")
     two = ConvergenceDisplay.from_search(grid, ax=one.ax_)
@@ -143,7 +143,7 @@ def test_several_searches_on_one_picture():
     assert named[3:] == ["trial"]
 
 
-def test_names_and_keywords_of_the_user():
+def test_names_and_keywords_apply_to_lines_and_points():
     display = ConvergenceDisplay.from_history(drawn.history(0.5), name="_run $1$")
     texts = [one.get_text() for one in display.ax_.get_legend().get_texts()]
     assert texts[0].strip() == r"_run \$1\$"
@@ -156,7 +156,7 @@ def test_names_and_keywords_of_the_user():
     assert display.points_.get_sizes().tolist() == [99]
 
 
-def test_wrong_arguments():
+def test_wrong_arguments_are_refused_before_drawing():
     with pytest.raises(ValueError, match="by must be 'trials' or 'seconds'"):
         ConvergenceDisplay.from_history(drawn.history(0.5), by="minutes")
     untimed = History([drawn.trial(0, 0.5)])

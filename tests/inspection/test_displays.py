@@ -156,7 +156,7 @@ def test_wrong_sources_and_axes_are_refused(display):
             display.from_search(drawn.search("bayes"), metric="f1")
 
 
-def test_a_search_of_scikit_learn():
+def test_each_display_draws_a_search_of_scikit_learn():
     other = RandomizedSearchCV(GaussianNB(), {"var_smoothing": [1e-3, 1]}, n_iter=2)
     other.fit(drawn.X, drawn.y)
     for display in DISPLAYS:

@@ -16,7 +16,7 @@ DISPLAYS = [
 ]
 
 
-def test_without_matplotlib(monkeypatch):
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "skbayes\[plot\]"'):
         drawing.get_axes()
@@ -140,7 +140,7 @@ def test_outliers_are_shown_at_the_edge(sign):
     assert not [one for one in ax.collections if one.get_gid() == drawing.EDGE]
 
 
-def test_equal_scores_and_none_at_all_are_in_sight():
+def test_y_limits_include_equal_scores():
     ax = plt.subplots()[1]
     before = ax.get_ylim()
     drawing.set_robust_ylim(ax, 1)

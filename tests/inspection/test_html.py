@@ -141,7 +141,7 @@ def test_a_long_space_is_folded():
     assert "<details>" not in result_html(_search())
 
 
-def test_the_metric_of_several():
+def test_the_best_score_is_named_after_its_metric():
     search = _search(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(X, y)
     assert "Best f1_macro" in _cells(search)
     unchosen = clone(search).set_params(refit=False).fit(X, y)

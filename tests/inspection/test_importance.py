@@ -107,7 +107,7 @@ def test_mean_over_the_trees_of_the_forest():
     assert f">{result.single[first]:.1%}</td>" in page
 
 
-def test_top_looks_at_the_best_alone():
+def test_top_restricts_importance_to_the_best_trials():
     """In the lower half everything depends on a, in the upper half on b."""
     params = [{"a": a, "b": b} for a in range(8) for b in range(8)]
     y = [p["b"] if p["a"] > 3 else 10 * p["a"] - 100 for p in params]
@@ -243,7 +243,7 @@ def test_bars_are_the_numbers_in_order():
     assert labels == ["a", "b", "a × b"]
 
 
-def test_a_search_its_history_and_its_journal(iris, tmp_path):
+def test_all_sources_of_a_search_give_the_same_importance(iris, tmp_path):
     path = tmp_path / "search.journal"
     spaces = {"max_depth": (1, 5), "criterion": ["gini", "entropy"]}
     search = BayesSearchCV(

@@ -51,7 +51,7 @@ def test_the_best_fifth_stands_out(top, n):
     assert len(Display.from_history(drawn.history(0.5, 0.6)).lines_.get_paths()) == 1
 
 
-def test_errors_are_darker_the_lower():
+def test_lower_errors_are_darker():
     display = Display.from_search(drawn.search("metrics"), top=1.0)
     # The lines are drawn from the worst to the best, with a map from lowest to highest.
     shown = display.lines_.get_array()
@@ -60,7 +60,7 @@ def test_errors_are_darker_the_lower():
     assert shades[-1] < shades[0]
 
 
-def test_lines_of_an_option_stay_in_its_room():
+def test_lines_of_an_option_are_spread_within_its_interval():
     display = Display.from_search(drawn.search("bayes"), params=["kernel"], top=1)
     heights = heights_of(display.lines_)[:, 0]
     option = np.floor(heights * 3).astype(int)
@@ -88,7 +88,7 @@ def test_scores_beyond_the_axis_are_said_to_be():
     assert not any("≤" in text.get_text() for text in display.ax_.texts)
 
 
-def test_keywords_of_the_user_and_no_trials():
+def test_keywords_apply_to_lines_and_trials_are_optional():
     display = Display.from_history(drawn.history(0.5), line_kw={"linewidths": 7})
     assert display.lines_.get_linewidth().tolist() == [7]
     display = Display.from_history(History())

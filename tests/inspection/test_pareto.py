@@ -88,7 +88,7 @@ def test_three_objectives_are_pairs(make):
     assert "neg log loss (higher" in display.axes_[1].get_ylabel()
 
 
-def test_objectives_of_any_search():
+def test_any_search_can_be_drawn_with_named_objectives():
     search = drawn.search("metrics")
     wanted = {"accuracy": "max", "fit_time": "min"}
     display = ParetoDisplay.from_search(search, objectives=wanted)
@@ -110,7 +110,7 @@ def test_objectives_of_any_search():
         display.plot(kind="fronts")
 
 
-def test_failed_trials_and_none_at_all():
+def test_failed_trials_are_not_on_the_front():
     objectives = {"score": "max", "fit_time": "min"}
     display = ParetoDisplay.from_history(
         drawn.history(None, 0.5), objectives=objectives

@@ -69,7 +69,7 @@ def test_the_space_says_the_scale(dimension, kind, ends):
         ([7], "linear"),
     ],
 )
-def test_without_a_space_the_values_do(values, kind):
+def test_without_a_space_the_values_determine_the_scale(values, kind):
     scale = only(values)
     assert scale.kind == kind
     assert scale == only(values[::-1])
@@ -137,7 +137,7 @@ def test_constant_hyper_parameters_are_left_out():
 
 
 @pytest.mark.parametrize("names", [["z"], [], "a", [1], 3])
-def test_wrong_names(names):
+def test_unknown_names_are_refused(names):
     with pytest.raises(ValueError, match="params must be a list of names among"):
         scales_of([{"a": 1}], names=names)
 

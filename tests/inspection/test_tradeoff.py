@@ -72,7 +72,7 @@ def test_artists_hold_the_numbers(search):
     np.testing.assert_allclose(display.cost_curve_.get_ydata()[:-1], cost)
 
 
-def test_any_search_by_its_fit_time():
+def test_any_search_can_be_drawn_by_its_fit_time():
     loss = drawn.search("metrics")
     with pytest.raises(ValueError, match="cost or tradeoff must be given"):
         TradeoffDisplay.from_search(loss)
@@ -96,7 +96,7 @@ def test_any_search_by_its_fit_time():
             TradeoffDisplay.from_search(loss, **options)
 
 
-def test_one_trial_and_none():
+def test_one_trial_is_drawn_and_no_trial_is_reported():
     one = TradeoffDisplay.from_history(drawn.history(0.5, None), tradeoff=0.1)
     assert one.chosen == 0
     none = TradeoffDisplay.from_history(drawn.history(None), cost="fit_time")

@@ -147,7 +147,7 @@ def test_backends_keep_their_settings_and_are_made_anew_if_possible():
         ("multiprocessing", 2, 2, ProcessBackend, False),
     ],
 )
-def test_where_fits_run(backend, n_jobs, n_workers, kind, can_overlap):
+def test_backends_decide_how_fits_run(backend, n_jobs, n_workers, kind, can_overlap):
     around = environment(n_jobs, backend=backend)
     assert (around.n_workers, around.kind) == (n_workers, kind)
     assert around.can_overlap == can_overlap
@@ -175,7 +175,7 @@ def test_the_thread_of_a_search_leaves_its_worker(n_jobs, expected):
     assert events == expected
 
 
-def test_temp_folder_and_max_nbytes():
+def test_options_of_joblib_are_read():
     assert environment().temp_folder is None
     assert environment(temp_folder="there").temp_folder == "there"
     for said, meant in [
@@ -367,7 +367,7 @@ def test_a_task_alone_has_the_workers_of_all_searches_for_itself():
     assert _SHARED_WORKERS._n_calls == _SHARED_WORKERS._n_alone == 0
 
 
-def test_nobody_waits_for_threads_after_an_interrupt():
+def test_an_interrupt_does_not_wait_for_threads():
     gate, ended = threading.Event(), threading.Event()
 
     def task(parallel):
@@ -413,7 +413,7 @@ def test_workers_of_a_thread_are_prepared_once_unless_another_call_lost_them():
         ("elsewhere", "KilledWorker", False, False),
     ],
 )
-def test_errors_of_clusters_for_a_crashed_worker(module, name, is_dead, retried):
+def test_errors_of_clusters_tell_a_crashed_worker(module, name, is_dead, retried):
     error = type(name, (Exception,), {"__module__": module})()
     assert (is_death(error), was_retried(error)) == (is_dead, retried)
     later = ValueError()
@@ -429,7 +429,7 @@ def test_errors_of_clusters_for_a_crashed_worker(module, name, is_dead, retried)
         (RuntimeError("A task has failed to un-serialize."), False, False),
     ],
 )
-def test_errors_of_loky_for_a_crashed_worker(error, is_dead, unreadable):
+def test_errors_of_loky_tell_a_crashed_worker(error, is_dead, unreadable):
     in_other_words = RuntimeError("The executor underlying Parallel was shut down.")
     in_other_words.__context__ = error
     assert is_death(error) == is_death(in_other_words) == is_dead

@@ -136,7 +136,7 @@ def test_recalled_trials_take_no_time(capsys):
         ([PlannedStage(9)], (), (0.0, 95.0, 105.0), [ran(0, 95.0)] * 2, [5.0, 0.0]),
     ],
 )
-def test_the_time_left(stages, recalled, times, trials, left, capsys):
+def test_the_time_left_is_estimated(stages, recalled, times, trials, left, capsys):
     recalled = {number: trials[number] for number in recalled}
     told(Lines(stages, 100.0, recalled, clock=Clock(*times)), trials)
     assert times_left(capsys) == left
@@ -240,7 +240,7 @@ def bars(monkeypatch):
     return made
 
 
-def test_a_real_bar(capsys):
+def test_tqdm_shows_the_share_and_the_best_score(capsys):
     pytest.importorskip("tqdm")
     with progress_bar(2) as report:
         told(report, [Trial(0, {}, [FOLD], 0.5)])
@@ -248,7 +248,7 @@ def test_a_real_bar(capsys):
     assert "trials:  50%" in shown and "best 0.5 (trial 0)" in shown
 
 
-def test_the_bar_of_a_search(bars, capsys):
+def test_the_bar_of_a_search_shows_the_best_score(bars, capsys):
     search_of([1, 3, 2], n_iter=3, verbose="progress").fit(X, y)
     assert bars[0].n == bars[0].said[0]["total"] == 3 and bars[0].closed
     assert bars[0].said[1:] == ["best 1 (trial 0)", *["best 3 (trial 1)"] * 2]

@@ -242,7 +242,7 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
     ],
 )
 @pytest.mark.parametrize("n_points", [1, 9])
-def test_exhausted_space(n_iter, size, told_size, n_trials, reason, n_points):
+def test_exhausted_spaces_end_runs(n_iter, size, told_size, n_trials, reason, n_points):
     numbers, why = Fake(size).run(
         n_iter=n_iter, n_configurations=told_size, n_points=n_points
     )
@@ -410,7 +410,7 @@ def test_stoppers_end_the_run_with_their_reason():
 
 
 @pytest.mark.parametrize("n_points, killer", [(1, 2), (4, 0), (4, 2), (4, 5)])
-def test_a_death_costs_one_trial(n_points, killer):
+def test_a_crashed_worker_costs_one_trial(n_points, killer):
     fake = Fake(killer=killer)
     numbers, reason = fake.run(n_iter=8, n_points=n_points)
     assert (numbers, reason) == (list(range(8)), "n_iter")

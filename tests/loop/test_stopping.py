@@ -48,7 +48,7 @@ FAILED = (math.nan, "failed")
         (TargetScore(0.9), [FAILED, (0.95, "pruned"), (0.95, "timed_out")], False),
     ],
 )
-def test_stoppers_by_score(stopper, scores, stops):
+def test_stoppers_by_score_apply_at_their_threshold(stopper, scores, stops):
     trials = history(*scores)
     before = copy.deepcopy(trials), copy.deepcopy(stopper)
     assert stopper(trials) is stopper(trials) is stops
@@ -83,7 +83,7 @@ def test_no_improvement_counts_since_the_best(scores, n_trials):
         ([math.nan], 1, False),
     ],
 )
-def test_expected_improvement_below(expected, n_trials, stops):
+def test_small_expected_improvements_stop_the_search(expected, n_trials, stops):
     stopper = ExpectedImprovementBelow(0.1, n_trials)
     assert stopper(proposals(*expected)) is stops
 

@@ -143,7 +143,7 @@ def test_the_rule_of_the_paper_takes_the_best_of_all_stages():
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
 
 
-def test_what_is_kept_of_the_winner():
+def test_fold_results_of_the_winner_have_the_rows_of_its_stage():
     kept = {"return_folds": ["estimators", "predict"], "n_iter": 4}
     search = make(**kept).fit(X, y)
     assert [one.shape_fit_[0] for one in search.fold_estimators_] == [100] * 3
@@ -154,7 +154,7 @@ def test_what_is_kept_of_the_winner():
 
 
 @pytest.mark.parametrize("surrogate", registry)
-def test_every_surrogate_works(surrogate):
+def test_every_surrogate_completes_both_stages(surrogate):
     search = make(LISTS, Sized(), surrogate=surrogate, cv=2).fit(X, y)
     np.testing.assert_array_equal(np.bincount(search.all_cv_results_["stage"]), [9, 3])
     row = search.stage_correlation_.iloc[0]
@@ -163,7 +163,7 @@ def test_every_surrogate_works(surrogate):
     assert np.isfinite(row["model_correlation"]) == has_model
 
 
-def test_groups_stay_whole():
+def test_samples_never_split_a_group():
     groups = np.repeat(np.arange(30), 5)
     shuffled = np.random.default_rng(0).permutation(150)
     sizes = set()

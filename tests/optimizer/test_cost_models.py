@@ -75,7 +75,7 @@ def test_many_bounds_make_the_mean_that_sampling_does():
     np.testing.assert_allclose(model.predict(at)[0][0], expected, atol=0.03)
 
 
-def test_bounds_alone():
+def test_predictions_from_bounds_alone_exceed_them():
     X, y, learner = fitted()
     model = fit_bounded(learner, X, np.full(10, 12.0), np.ones(10))
     assert np.all(model.predict(X)[0] > 12.0)
@@ -113,7 +113,7 @@ def make_data(n, D=2, seed=0):
     return X, 10 ** (3 * X[:, 0] - 2 + 0.03 * rng.standard_normal(n)), rng
 
 
-def test_truncated_means_are_scipys():
+def test_truncated_means_agree_with_scipy():
     mean, sd = np.array([0.0, 1.0, -2.0, 5.0, 0.0]), np.array([1.0, 0.1, 3.0, 2.0, 1.0])
     bound = np.array([0.0, 1.2, -9.0, 4.0, 5.0])
     reference = stats.truncnorm((bound - mean) / sd, np.inf, mean, sd).mean()
@@ -151,7 +151,7 @@ def test_cheap_configurations_are_known_as_well_as_expensive_ones():
 
 
 @pytest.mark.parametrize("cost", [1.0, 1e-6, 3.7, 1e-300, 1e300])
-def test_constant_costs(cost):
+def test_constant_costs_are_predicted_exactly(cost):
     X = np.linspace(0, 1, 9)[:, None]
     np.testing.assert_allclose(expected(make(X, np.full(9, cost)), X), cost)
     # Without columns, and with bounds only.
@@ -183,7 +183,7 @@ def test_a_slow_first_trial_does_not_make_the_others_expensive(D):
     assert np.median(others) < 0.15 and np.all(others < 0.5)
 
 
-def test_ignorance_is_not_expensive():
+def test_expected_costs_far_away_stay_within_observed_ones():
     """Far from the observations, the expected cost is at most the largest cost."""
     X, costs, _ = make_data(12, D=1)
     model = make(0.1 * X, costs)
@@ -322,7 +322,7 @@ def test_configurations_that_never_end_are_hardly_tried(surrogate, told):
     assert pickle.loads(pickle.dumps(optimizer)).ask() == optimizer.ask()
 
 
-def test_random_search_stays_random():
+def test_random_search_ignores_costs():
     _, tried = run(40, "random")
     assert tried.count("c") > 5
 

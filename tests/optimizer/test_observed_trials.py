@@ -27,7 +27,7 @@ def told(surrogate="gp", **arguments):
     return optimizer
 
 
-def test_numbers_that_are_taken():
+def test_numbers_of_all_types_are_accepted():
     for score in (1, True, np.float32(1.0), np.int8(1)):
         ((_, (value,)),) = told(score=score).pareto_front
         assert type(value) is float and value == 1.0

@@ -417,7 +417,7 @@ def test_a_configuration_can_be_learned_and_observed():
 
 
 @pytest.mark.parametrize("add", ["tell", "learn"])
-def test_failures_steer_away(add):
+def test_proposals_avoid_regions_of_failures(add):
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in np.linspace(0, 1, 11):
         getattr(optimizer, add)({"x": float(x)}, math.nan if x > 0.55 else float(x))
@@ -539,7 +539,7 @@ def test_several_objectives_find_the_whole_front():
         _ = optimizer.best_params
 
 
-def test_failures_among_several_objectives():
+def test_failed_trials_are_on_no_front():
     optimizer = Optimizer(SQUARE, n_initial_points=0, random_state=0)
     points = [{"x": x, "z": 0.1} for x in (0.1, 0.3, 0.5, 0.7)]
     optimizer.tell(points[0], np.nan)
@@ -554,7 +554,7 @@ def test_failures_among_several_objectives():
     assert optimizer.ask()
 
 
-def test_noise_of_several_objectives():
+def test_noise_of_one_objective_changes_proposals():
     def proposal(noise):
         optimizer = Optimizer(SQUARE, random_state=0)
         for x in np.linspace(0, 1, 6):
@@ -577,7 +577,7 @@ def test_learned_scores_count_for_several_objectives():
 
 
 @pytest.mark.parametrize("surrogate", ["random", "sobol", "graph", "gp-matern32"])
-def test_surrogates_for_several_objectives(surrogate):
+def test_each_surrogate_exhausts_a_space_with_two_objectives(surrogate):
     space = {"x": list(range(8)), "z": [0.0, 0.5, 1.0]}
     optimizer = Optimizer(space, surrogate=surrogate, n_objectives=2, random_state=0)
     asked = []

@@ -94,7 +94,7 @@ def test_expected_improvements_count_the_probability():
     assert impossible.last_expected_improvement is None
 
 
-def test_earlier_knowledge_counts():
+def test_learned_constraints_guide_the_first_proposal():
     optimizer = Optimizer(SPACE, n_initial_points=1, random_state=0)
     rng = np.random.default_rng(0)
     for _ in range(20):

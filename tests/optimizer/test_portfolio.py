@@ -64,7 +64,7 @@ def test_scores_choose_among_the_portfolio():
     assert proposals == [POINTS[4], POINTS[3]]
 
 
-def test_failures_and_several_objectives():
+def test_the_portfolio_is_used_with_failures_and_objectives():
     optimizer = Optimizer(SPACE, prior=prior(), random_state=0)
     for scores in (math.nan, 1.0, math.nan):
         params = optimizer.ask()

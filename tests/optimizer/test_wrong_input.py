@@ -71,7 +71,7 @@ class NoNoise:
           ]),
     ],
 )  # fmt: skip
-def test_wrong_arguments_of_the_constructor(arguments, error, message):
+def test_wrong_arguments_of_the_constructor_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         make(**arguments)
 
@@ -118,7 +118,7 @@ NUMBER = "n must be an integer >= 1 or None"
           for c in (0.5, ["a"])),
     ],
 )  # fmt: skip
-def test_calls_that_are_refused_leave_nothing(call, error, message):
+def test_refused_calls_do_not_change_the_optimizer(call, error, message):
     optimizer, new = make(), make()
     with pytest.raises(error, match=message):
         call(optimizer)

@@ -317,7 +317,7 @@ def test_other_wrong_arguments_are_refused_before_any_fit(refit, no_trials):
         search.set_params(surrogate="tpe", refit=True).fit(X, y)
 
 
-def test_unsupervised():
+def test_a_front_without_labels_is_found():
     objectives = {
         "inertia": ("max", lambda model, X, y=None: model.score(X)),
         "clusters": ("min", lambda model: len(model.cluster_centers_)),

@@ -131,7 +131,7 @@ def test_nearly_unbiased_with_independent_folds(n_splits, spread):
     assert abs(left) < 0.6 * plain
 
 
-def test_another_metric_of_a_real_search():
+def test_equal_candidates_need_no_correction():
     search = GridSearchCV(
         DummyClassifier(),
         {"strategy": ["prior", "most_frequent"]},

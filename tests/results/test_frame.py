@@ -63,7 +63,7 @@ def table():
     return GridSearchCV(Anything(), GRID, cv=2).fit(X, y).cv_results_
 
 
-def test_values_in_pandas(table):
+def test_columns_of_pandas_have_the_types_of_the_values(table):
     before = {name: column.copy() for name, column in table.items()}
     frame = results_frame(table)
     kinds = {name: str(frame[f"param_{name}"].dtype) for name in GRID[0]}
@@ -130,7 +130,7 @@ def test_sorted_by_rank_and_with_params_on_request(table, library):
     assert frame["params"].to_list() == [table["params"][row] for row in (1, 2, 0)]
 
 
-def test_errors_of_results_frame(table, monkeypatch):
+def test_wrong_arguments_of_results_frame_are_refused(table, monkeypatch):
     with pytest.raises(ValueError, match=r"library must be one of .*'numpy'"):
         results_frame(table, "numpy")
     with pytest.raises(ValueError, match=r"sort_by must be one of \['score'\]"):

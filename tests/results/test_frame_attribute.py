@@ -103,7 +103,7 @@ def test_frames_are_made_when_they_are_asked_for(kind, name, searches):
 
 
 @pytest.mark.parametrize(("kind", "name"), FRAMES.items())
-def test_frames_before_fit(kind, name):
+def test_frames_before_fit_raise_an_error(kind, name):
     search = make(kind)
     assert not hasattr(search, name)
     with pytest.raises(NotFittedError, match=f"This {kind.__name__} .* not fitted"):

@@ -196,7 +196,7 @@ class Holder(SVC):
         return 1.0
 
 
-def test_searches_of_scikit_learn():
+def test_searches_of_scikit_learn_are_read():
     grid = GridSearchCV(SVC(), {"C": [0.1, 1, 10]}, cv=3, scoring="accuracy").fit(X, y)
     record = read_record(grid)
     np.testing.assert_allclose(record.score, grid.cv_results_["mean_test_score"])
@@ -218,7 +218,7 @@ def test_searches_of_scikit_learn():
 @pytest.mark.parametrize(
     "direction, better", [("minimize", "lower"), ("maximize", "higher")]
 )
-def test_a_study_of_optuna(direction, better):
+def test_a_study_of_optuna_has_its_values_and_direction(direction, better):
     optuna = pytest.importorskip("optuna")
     study = optuna.create_study(direction=direction)
     ranges = {"C": optuna.distributions.FloatDistribution(0.0, 9.0)}
@@ -232,7 +232,7 @@ def test_a_study_of_optuna(direction, better):
     assert record.label == f"score ({better} is better)"
 
 
-def test_a_record_is_a_source_too():
+def test_a_record_is_returned_as_it_is():
     record = read_record(drawn.history(0.5))
     assert read_record(record) is record
     assert read_record(record, name="mine").name == "mine"

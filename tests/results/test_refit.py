@@ -190,7 +190,7 @@ def test_a_rule_chooses_the_row_of_its_definition_in_a_search(kind, params):
 
 
 @pytest.mark.parametrize("kind", [GridSearchCV, BayesSearchCV])
-def test_with_several_metrics(kind):
+def test_a_rule_chooses_by_the_metric_that_it_names(kind):
     X, y = load_iris(return_X_y=True)
     rule = OneStandardError("C", metric="neg_log_loss")
     search = kind(

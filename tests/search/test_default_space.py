@@ -86,7 +86,7 @@ def test_auto_is_the_space_of_the_estimator_which_is_tried_first(kind, tmp_path)
     assert own_values in tried if kind is HyperTuneSearchCV else own_values == tried[0]
 
 
-def test_notations_of_auto():
+def test_all_notations_of_auto_give_the_same_trials():
     search = _of_svc()
     names = {"Choice": Choice, "Ordinal": Ordinal}
     printed = eval(repr(search.search_spaces_), names)
@@ -296,7 +296,7 @@ def test_the_estimator_and_then_the_portfolio(tmp_path):
 
 
 @pytest.mark.parametrize("points", [None, [{"svc__C": 2.0, "svc__kernel": "rbf"}]])
-def test_other_initial_points_switch_it_off(points):
+def test_initial_points_of_the_user_replace_the_portfolio(points):
     search = _small(STEPS, RANGES, n_iter=1, initial_points=points, refit=False)
     assert search.fit(X, y).optimizer_.prior is None
 
@@ -306,7 +306,7 @@ def test_auto_has_densities_of_conditional_parameters():
     assert "svc__gamma" in repr(search.optimizer_.prior)
 
 
-def test_a_class_of_which_nothing_is_known():
+def test_a_class_without_a_portfolio_has_no_prior():
     space = {"fit_intercept": [True, False], "positive": [True, False]}
     search = _small(LinearRegression(), space, n_iter=2).fit(X, y)
     assert search.optimizer_.prior is None

@@ -41,7 +41,7 @@ def test_a_name_elsewhere_is_refused_and_the_code_named(kind):
             assert str(caught.value).endswith(spelling[0])
 
 
-def test_other_unknown_names_are_refused_as_before():
+def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="Invalid parameter 'C' for estimator"):
         BayesSearchCV(SVC()).set_params(C=3)
     with pytest.raises(TypeError, match="unexpected keyword argument 'constrains'"):

@@ -254,7 +254,7 @@ def fits(estimator, X=X, y=y, space=None, **params):
         (search_of(STEPS, {"svc__C": ["a"]}), "'svc__C'.*parameter of SVC"),
     ],
 )  # fmt: skip
-def test_wrong_arguments(search, message, no_trials):
+def test_wrong_arguments_are_refused(search, message, no_trials):
     with pytest.raises(
         (TypeError, ValueError, AttributeError), match=message
     ) as caught:
@@ -305,7 +305,7 @@ def test_wrong_arguments(search, message, no_trials):
         ),
     ],
 )
-def test_wrong_data(search, data, params, message, no_trials):
+def test_wrong_data_are_refused(search, data, params, message, no_trials):
     with pytest.raises((TypeError, ValueError), match=message):
         search.fit(*data, **params)
 
@@ -378,7 +378,7 @@ GAMMAS, WIDE = Categorical(["scale", 0.1]), Real(1e-9, 1e9, "log-uniform")
     ],
 )
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_right_arguments_and_data(search, data, no_trials, recwarn):
+def test_right_arguments_and_data_are_accepted(search, data, no_trials, recwarn):
     with pytest.raises(NameError, match="Scheduler"):
         search.fit(*data)
     messages = [str(w.message) for w in recwarn if w.category is UserWarning]

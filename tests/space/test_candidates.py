@@ -85,7 +85,7 @@ def test_a_space_is_exhausted_though_the_constraint_is_asked_late():
 
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 34, 100])
-def test_every_candidate_is_asked_about_once_in_the_end(n):
+def test_each_candidate_is_checked_once(n):
     order = list(candidates.order_to_check(n))
     assert sorted(order) == list(range(n))
     assert order[:32] == list(range(min(n, 32)))
@@ -121,7 +121,7 @@ def test_a_scan_is_bounded(few_draws, monkeypatch):
         pool.draw(np.random.default_rng(0))
 
 
-def test_a_space_of_very_many_columns_is_infinite_enough():
+def test_candidates_of_very_large_spaces_are_drawn():
     pool = make({f"p{place}": (0, 2**30) for place in range(40)} | {"x": (0.0, 1.0)})
     assert pool.n_configurations == math.inf
     assert len(pool.draw(np.random.default_rng(0)))
@@ -159,7 +159,7 @@ def test_more_are_found_near_one_that_is_allowed(few_draws, a, b, width):
     np.testing.assert_array_equal(*drawn)
 
 
-def test_why_none_is_found(few_draws):
+def test_the_error_says_why_no_candidate_remains(few_draws):
     box = Box({"a": 0.5}, 0.0)
     pool = make({"a": (0.0, 1.0), "b": (0.0, 1e-9)}, box)
     with pytest.raises(DrawsExhausted, match="none of the 1,280 conf.*initial_points"):

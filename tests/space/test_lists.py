@@ -107,7 +107,7 @@ def test_options_are_found_in_a_process_with_other_hashes(monkeypatch):
         (["low", "mid", "high"], "rank"),
     ],
 )
-def test_the_scale_of_a_list(values, scale):
+def test_the_values_of_a_list_determine_its_scale(values, scale):
     assert Ordinal(values).scale == scale
 
 

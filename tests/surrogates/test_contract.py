@@ -270,7 +270,7 @@ def test_another_seed_gives_other_trials(make, optimizers, trained):
     assert run(make(random_state=2), N_TOLD + 4) != asked
 
 
-def test_failures_are_survived(make):
+def test_all_configurations_are_tried_despite_failures(make):
     def objective(params):
         return math.nan if params["kind"] == "v" else score(params)
 
@@ -279,7 +279,7 @@ def test_failures_are_survived(make):
 
 
 @pytest.mark.parametrize("value", [0.0, -1e250])
-def test_equal_scores_are_survived(make, value):
+def test_equal_scores_do_not_stop_proposals(make, value):
     assert len(run(make(), N_TOLD, lambda params: value)) == N_TOLD
 
 
@@ -342,7 +342,7 @@ def test_observations_may_violate_the_constraint_that_proposals_satisfy(make):
 
 
 @pytest.mark.parametrize("space", [{}, {"a": [1]}, {"a": ["x", "y"]}])
-def test_the_smallest_spaces(make, space):
+def test_the_smallest_spaces_are_exhausted(make, space):
     optimizer = make(space, n_initial_points=0)
     optimizer.learn({name: values[0] for name, values in space.items()}, 1.0)
     size = int(optimizer.n_configurations)

@@ -63,7 +63,7 @@ def test_options_are_all_as_far_from_one_another():
     assert alone.W.shape == (1, 1) and alone.W[0, 0] == 0
 
 
-def test_places_of_configurations():
+def test_configurations_are_mapped_to_their_nodes():
     nodes = np.array([[0.0, np.nan], [0.0, 1.0], [0.5, 0.5]])
     graph = NeighborGraph(nodes, [0, 0])
     others = np.array([[0.5, 0.5], [0.5, np.nan], [-0.0, np.nan]])
@@ -218,7 +218,7 @@ def test_configurations_that_are_no_nodes_are_ignored():
 
 
 @pytest.mark.parametrize("y", [[3.0], [3.0, 3.0, 3.0], [0.0, 0.0], [3.0, 5.0]])
-def test_few_or_equal_scores(y):
+def test_few_or_equal_scores_give_finite_predictions(y):
     y = np.array(y)
     field = GraphField(nodes=NODES).fit(NODES[: len(y)], y)
     mean, sd = field.predict(NODES)
@@ -240,6 +240,6 @@ def test_pickles_are_small():
         ({}, "nodes must be given"),
     ],
 )
-def test_arguments_that_are_refused(arguments, message):
+def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         GraphField(**arguments).fit(NODES, score(NODES))

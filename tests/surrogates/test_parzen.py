@@ -22,7 +22,7 @@ from skbayes.surrogates.registry import make_surrogate
 POSITIONS = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)
 
 
-def test_bandwidths_by_hand():
+def test_bandwidths_are_distances_to_the_neighbors():
     # Neighbors of 0.2: 0 and 0.5; of 0.5: 0.2 and 0.6; of 0.6: 0.5 and 1.
     sd = bandwidths(np.array([0.5, 0.2, 0.6]))
     np.testing.assert_allclose(sd, [0.3, 0.3, 0.4])
@@ -34,7 +34,7 @@ def test_bandwidths_by_hand():
 
 @settings(deadline=None)
 @given(st.floats(0, 1), st.floats(0.01, 1), st.floats(0, 1))
-def test_the_truncated_normal_is_scipys(mean, sd, x):
+def test_the_truncated_normal_agrees_with_scipy(mean, sd, x):
     expected = stats.truncnorm.pdf(x, -mean / sd, (1 - mean) / sd, mean, sd)
     got = truncated_normal(np.array([x]), np.array([mean]), np.array([sd]))
     np.testing.assert_allclose(got[0, 0], expected, rtol=1e-9, atol=1e-300)
@@ -189,7 +189,7 @@ def test_the_prior_of_ordered_values_is_that_of_their_dimension():
         ({"prior_weight": 0.0}, "prior_weight must be > 0"),
     ],
 )
-def test_arguments_that_are_refused(arguments, message):
+def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         ParzenEstimator(**arguments)
 

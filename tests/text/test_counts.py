@@ -23,7 +23,7 @@ def counted(store):
         yield counted
 
 
-def test_a_sequence_of_the_texts(counted):
+def test_counted_texts_are_a_sequence(counted):
     assert len(counted) == 40 and counted.shape == (40,)
     assert list(counted) == TEXTS
     assert counted[3] == TEXTS[3] and counted[-1] == TEXTS[-1]
@@ -105,7 +105,7 @@ def test_counts_are_made_once_and_do_not_travel(where, store, tmp_path, monkeypa
     assert len(calls) == 2
 
 
-def test_memory_has_a_limit_too():
+def test_counts_beyond_the_memory_limit_are_not_kept():
     with counted_texts(TEXTS, None, limit=5000) as counted:
         fitted = NGramVectorizer(analyzer="char", ngram_range=(1, 3)).fit(counted)
         in_memory = counted.counts._in_memory.values()

@@ -113,7 +113,7 @@ def _by_ratio():
     "intercept, data",
     [(True, "two_classes"), (True, "three_classes"), (False, "three_classes")],
 )
-def test_agrees_with_scikit_learn(number, intercept, data, request):
+def test_decision_values_agree_with_scikit_learn(number, intercept, data, request):
     X, y = request.getfixturevalue(data)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     # The dual of the hinge loss converges slowly, and has 300 iterations.
@@ -335,7 +335,7 @@ def test_all_forms_of_a_matrix_give_the_same(form):
 
 
 @both
-def test_unusual_sizes():
+def test_empty_rows_and_single_entries_are_fitted():
     X = sparse.csr_matrix(([1.0], ([0], [1])), shape=(4, 3))
     model = _made(0, tol=1e-8).fit(X, [1, 0, 0, 0])
     np.testing.assert_array_equal(model.coef_[0, [0, 2]], 0)
@@ -348,7 +348,7 @@ def test_unusual_sizes():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_scikit_learns_checks(loss):
+def test_the_checks_of_scikit_learn_pass(loss):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(LiblinearClassifier(loss=loss), on_fail=None)
@@ -427,7 +427,7 @@ def test_fits_print_nothing(capfd, two_classes, is_used_elsewhere, library):
     assert capfd.readouterr() == ("", "")
 
 
-def test_iterations_and_their_limit(library, two_classes):
+def test_iterations_grow_with_precision_and_have_a_limit(library, two_classes):
     X, y = two_classes
     for number in PROBLEMS:
         model = _made(number, random_state=0).fit(X, y)

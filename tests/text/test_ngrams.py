@@ -56,7 +56,7 @@ CHECKS = [
 ]
 
 
-def test_estimator_checks():
+def test_the_checks_of_scikit_learn_pass():
     for check in CHECKS:
         getattr(estimator_checks, check)("NGramVectorizer", NGramVectorizer())
 
@@ -284,7 +284,7 @@ def test_texts_in_any_container_give_the_same(container):
     assert (vectorizer.transform(container(TEXTS)) != expected).nnz == 0
 
 
-def test_types_of_the_matrix():
+def test_the_matrix_is_sparse_and_has_the_requested_type():
     matrix = NGramVectorizer(dtype=np.float32).fit_transform(TEXTS)
     assert matrix.dtype == np.float32
     assert NGramVectorizer(dtype=int).fit_transform(TEXTS).dtype == int
@@ -293,7 +293,7 @@ def test_types_of_the_matrix():
     assert sparse.issparse(matrix)
 
 
-def test_pickled_and_cloned():
+def test_pickles_are_fitted_and_clones_are_not():
     vectorizer = NGramVectorizer(ngram_range=(1, 2), weighting="tf-idf")
     expected = vectorizer.fit_transform(TEXTS)
     again = pickle.loads(pickle.dumps(vectorizer))
@@ -303,7 +303,7 @@ def test_pickled_and_cloned():
         clone(vectorizer).transform(TEXTS)
 
 
-def test_fitted_again_it_forgets():
+def test_a_second_fit_leaves_no_attribute_of_the_first():
     vectorizer = NGramVectorizer(weighting="tf-idf").fit(TEXTS)
     vectorizer.set_params(weighting="tf").fit(["new words"])
     assert vectorizer.get_feature_names_out().tolist() == ["new", "words"]
@@ -359,6 +359,6 @@ def test_inputs_other_than_texts_are_refused(X, kind, message):
         ({"norm": "l2", "dtype": int}, ValueError, "dtype"),
     ],
 )
-def test_wrong_arguments(arguments, kind, message):
+def test_wrong_arguments_are_refused(arguments, kind, message):
     with pytest.raises(kind, match=message):
         NGramVectorizer(**arguments).fit(TEXTS)

@@ -117,7 +117,7 @@ def test_texts_are_counted_once(monkeypatch):
     assert len(counted) <= 2 * 3
 
 
-def test_dev_texts():
+def test_dev_texts_are_scored_and_then_trained_on():
     search = _fitted(dev=NEW, cv=None, n_iter=4)
     assert search.n_splits_ == 1
     best = clone(search.best_estimator_).fit(TEXTS, LABELS)
@@ -214,7 +214,7 @@ def test_texts_and_labels_in_any_container_give_the_same():
     "estimator, space",
     [(LinearSVC(), SMOOTH), (MultinomialNB(), {"classifier__alpha": [0.1, 1.0]})],
 )
-def test_other_learners(estimator, space):
+def test_other_learners_are_tuned_with_ngrams(estimator, space):
     search = _fitted(estimator, {**space, "ngram_range": [(1, 1), (1, 2)]})
     assert type(search.best_estimator_[-1]) is type(estimator)
     (parameter,) = (name.split("__")[-1] for name in space)
@@ -222,7 +222,7 @@ def test_other_learners(estimator, space):
     assert set(_values(search, "ngram_range")) <= {(1, 1), (1, 2)}
 
 
-def test_pipelines_of_ones_own():
+def test_pipelines_of_the_user_keep_their_steps():
     steps = [("ngrams", NGramVectorizer()), ("select", SelectKBest(chi2, k=10))]
     pipeline = Pipeline([*steps, ("svm", LinearSVC())])
     search = _fitted(pipeline, {"C": [0.1, 1.0], "select__k": (5, 30)}, space="paper")
@@ -440,7 +440,7 @@ def bare(monkeypatch):
         one.cache_clear()
 
 
-def test_a_bare_installation_is_enough(bare, caplog):
+def test_without_extras_scikit_learn_fits_the_texts(bare, caplog):
     search = _fitted()
     assert search.score(*NEW) > 0.8
     assert search.best_estimator_[-1].library_ == "scikit-learn"

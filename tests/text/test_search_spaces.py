@@ -25,7 +25,7 @@ def _draws(space, n):
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_all_parameters_exist(space):
+def test_drawn_parameters_can_be_set_and_fitted(space):
     texts = ["a text of some words, a few words"] * 5 + ["other text"] * 5
     for params in _draws(text_space(space), 40):
         PIPELINE.set_params(**params)
@@ -35,7 +35,7 @@ def test_all_parameters_exist(space):
         assert all(defaults[name] == value for name, value in params.items())
 
 
-def test_the_papers_space():
+def test_the_space_of_the_paper_has_its_bounds():
     space = Space.from_notation(text_space("paper"))
     corners = {
         "vectorizer__ngram_range": (2, 3),

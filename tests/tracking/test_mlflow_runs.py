@@ -126,7 +126,7 @@ def test_names_and_values_are_such_as_mlflow_takes(mlflow):
     assert all(c.isalnum() or c in "_-. /" for name in child.metrics for c in name)
 
 
-def test_pruned_trials_say_so(mlflow):
+def test_pruned_trials_have_a_tag(mlflow):
     trial = trial_of(
         0, state="pruned", folds=[fold(0.5), fold(math.nan, status="skipped")]
     )

@@ -70,7 +70,7 @@ def test_a_journal_is_exported_while_it_grows(tmp_path):
     assert "gamma" in distributions and "gamma" not in study.trials[1].params
 
 
-def test_states_scores_and_times():
+def test_states_and_times_are_exported():
     begin = datetime.datetime(2020, 1, 2, 3, 4, 5)
     failed = [FoldResult(fit_error="Trace\nValueError: C")]
     trials = [

@@ -78,7 +78,7 @@ def test_the_best_tradeoff_is_found(search):
     assert results["tradeoff_score"].max() > best - 0.01
 
 
-def test_all_tradeoffs():
+def test_trials_for_all_tradeoffs_do_not_depend_on_tradeoff():
     params = {"all_tradeoffs": True, "n_iter": 7}
     one, again = (make(tradeoff=a, **params).fit(X, y) for a in (0.1, 0.9))
     # The trials do not depend on the final choice.
@@ -96,7 +96,7 @@ def test_each_surrogate_tries_all_configurations_and_sizes(surrogate):
     assert len({repr(trial[:2]) for trial in _tried(search)}) == 6
 
 
-def test_trees_of_parameters_and_lists_of_spaces():
+def test_trees_and_lists_of_spaces_are_searched():
     tree = {"x": Choice({0.1: {"fails_above": [2.0, 3.0]}, 0.6: {}})}
     assert len(make(tree, n_iter=4).fit(X, y).trials_) == 4
     spaces = [{"x": (0.0, 0.2)}, {"x": (0.5, 0.7)}]
@@ -106,7 +106,7 @@ def test_trees_of_parameters_and_lists_of_spaces():
     assert (search.stop_reason_, len(search.trials_)) == ("exhausted", 4)
 
 
-def test_initial_points_and_constraint():
+def test_initial_points_come_first_and_constraints_hold():
     points = [{"x": 0.25}, {"x": 0.75, "train_size": 0.4}]
     rule = lambda params: params["train_size"] != 0.6  # noqa: E731
     search = make(initial_points=points, constraints=rule).fit(X, y)
@@ -135,7 +135,7 @@ def test_columns_of_costs_follow_their_definition(search):
 @pytest.mark.parametrize(
     "cost", ["fit_time", "score_time", "cpu_time", "model_size", "n_features"]
 )
-def test_costs_by_name(cost):
+def test_named_costs_are_finite_and_not_negative(cost):
     search = search_of(TREE, {"max_depth": [1, 5]}, cost=cost, n_iter=2).fit(*IRIS)
     costs = search.cv_results_["cost"]
     assert np.all(costs >= 0) and np.all(np.isfinite(costs))
@@ -156,7 +156,7 @@ def test_the_first_fit_of_its_kind_is_marked():
     assert search.cv_results_["cost"][0] == first[1].extras["costs"]["fit_time"]
 
 
-def test_a_cost_that_cannot_be_measured():
+def test_an_unmeasured_cost_is_nan_and_never_chosen():
     def sometimes(estimator):
         if estimator.x > 0.5:
             raise ValueError("unknown")
@@ -339,7 +339,7 @@ def test_mistakes_are_named_before_any_fit(arguments, error, match, no_trials):
         make(**arguments).fit(X, y)
 
 
-def test_warm_start(search, tmp_path):
+def test_a_warm_start_tries_the_best_first(search, tmp_path):
     warm = make(n_iter=2, warm_start_from=search).fit(X, y)
     best = search.trials_[int(np.argmax(search.cv_results_["mean_test_score"]))]
     assert _tried(warm)[0][:2] == (best.params, best.fidelity.train_fraction)
@@ -365,7 +365,7 @@ def test_warm_start(search, tmp_path):
     assert np.isnan(from_grid.optimizer_._observations().costs[:3]).all()
 
 
-def test_an_extended_space():
+def test_an_extended_space_has_one_more_column():
     space, size = Space.from_notation([{"a": [1, 2]}, {"b": [3]}]), Ordinal([0.5, 1.0])
     wider = space.extended("size", size)
     assert wider.parameter_names == ["a", "b", "size"]

@@ -59,7 +59,7 @@ X, y = load_iris(return_X_y=True)
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_features_that_are_used(estimator, expected):
+def test_features_with_an_effect_are_counted(estimator, expected):
     assert n_features(estimator.fit(X, y)) == expected
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from skbayes.trial.pruning import Race
 
 
-def test_too_few_trials_say_nothing():
+def test_with_too_few_trials_nothing_is_pruned():
     race = Race([[0.9, 0.8], [0.7, 0.6]])
     assert race.chance([0.1]) == 1.0
     assert race.estimate([0.1, 0.3]) == (pytest.approx(0.2), None)
@@ -16,7 +16,7 @@ def test_too_few_trials_say_nothing():
     assert Race([[0.9], [0.8], [0.7]]).chance([0.1]) == 1.0
 
 
-def test_all_folds_leave_nothing_to_guess():
+def test_with_all_folds_the_chance_is_certain():
     race = Race([[0.9, 0.8], [0.7, 0.65], [0.5, 0.4]])
     assert race.chance([0.95, 0.8]) == 1.0
     assert race.chance([0.85, 0.8]) == 0.0
@@ -24,7 +24,7 @@ def test_all_folds_leave_nothing_to_guess():
     assert (score, noise) == (pytest.approx(0.825), 0.0)
 
 
-def test_scores_without_variance():
+def test_equal_scores_do_not_make_the_chance_certain():
     race = Race([[0.5, 0.5]] * 3)
     assert race.chance([0.5]) == 1.0
     assert race.chance([0.4]) == 0.0

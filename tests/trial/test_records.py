@@ -20,7 +20,7 @@ def trial(number, score, **kwargs):
     return Trial(number, {"x": number}, [fold(score)], score=score, **kwargs)
 
 
-def test_scores_of_several_metrics():
+def test_each_metric_has_the_scores_of_its_folds():
     folds = [
         fold({"a": 1.0, "b": 2.0}, train_scores={"a": 3.0, "b": 4.0}),
         fold({"a": 5.0, "b": 6.0}, train_scores={"a": 7.0, "b": 8.0}),
@@ -125,7 +125,7 @@ def test_repr_counts_failures():
     assert repr(history) == "<History of 5 trials, 1 failed, 1 pruned, 2 timed out>"
 
 
-def test_equality_copies_and_pickles():
+def test_copies_and_pickles_are_equal():
     history = History([trial(0, 1.0), trial(1, 2.0)])
     assert pickle.loads(pickle.dumps(history)) == history
     assert copy.deepcopy(history) == history

@@ -36,7 +36,7 @@ BY_F1 = OneStandardError(metric="f1")
         ({"f1": 1, "fit_time": 2}, None, RefitChoice({"f1": 1, "fit_time": 2})),
     ],
 )
-def test_meaning_of_refit(refit, scoring, expected):
+def test_refit_determines_the_choice(refit, scoring, expected):
     assert refit_choice(refit, scoring) == expected
 
 
@@ -82,7 +82,7 @@ def test_the_text_of_a_memory_is_read_as_that_memory(size):
     assert memory_text(312_400_000) == "312 MB"
 
 
-def test_trial_limits():
+def test_limits_of_trials_are_read_and_checked():
     limits = {"time": "5 min", "memory": None}
     assert parse_limits(limits, "1 h") == FitLimits(300, timeout=3600)
     assert parse_limits(None, None) == parse_limits({"time": None}, None) == FitLimits()

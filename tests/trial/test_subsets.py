@@ -143,13 +143,13 @@ def test_masks_and_indices_are_the_same():
         (151, {}, "more than any training set has; the largest has 150"),
     ],
 )
-def test_sizes_that_will_not_do(size, kwargs, smallest):
+def test_sizes_that_are_too_small_are_refused(size, kwargs, smallest):
     with pytest.raises(ValueError, match=f"^stages: .*{smallest}"):
         checked(SPLITS, sized([size]), **kwargs)
 
 
 @pytest.mark.parametrize("kwargs", [{"labels": LABELS}, {"groups": LABELS}])
-def test_the_smallest_size_named_will_do(kwargs):
+def test_the_size_that_the_error_names_is_accepted(kwargs):
     with pytest.raises(ValueError, match="Use at least") as error:
         checked(SPLITS, sized([1e-3]), **kwargs)
     words = str(error.value).split("Use at least ")[1]
@@ -157,7 +157,7 @@ def test_the_smallest_size_named_will_do(kwargs):
     checked(SPLITS, sized([float(share), int(n_rows)]), **kwargs)
 
 
-def test_shares_of_counts():
+def test_counts_are_converted_to_shares():
     splits = [(np.arange(10), []), (np.arange(20), [])]
     subsets = Subsets.draw(splits, sized([5, 0.3]))
     assert subsets.fraction(Sample(train_size=5)) == pytest.approx(0.375)

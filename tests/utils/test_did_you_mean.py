@@ -48,7 +48,7 @@ def test_suggestions_are_few_and_known(name):
     assert all(name in suggest(name, PIPELINE) for name in PIPELINE)
 
 
-def test_as_a_sentence():
+def test_suggestions_are_a_sentence():
     assert did_you_mean("c", ["C", "gamma"]) == " Did you mean 'C'?"
     assert did_you_mean("a_b", ["ab", "a__b"]) == " Did you mean 'ab' or 'a__b'?"
     assert did_you_mean("zzz", ["C"]) == ""
@@ -68,7 +68,7 @@ def test_copies_are_those_of_any_estimator(fitted):
             assert repr(made) == repr(search)
 
 
-def test_attributes_before_fit():
+def test_attributes_before_fit_raise_not_fitted_error():
     search = BayesSearchCV(SVC(), SPACE)
     for name in ("best_params_", "best_score_", "cv_results_", "trials_"):
         assert not hasattr(search, name)
@@ -80,7 +80,7 @@ def test_attributes_before_fit():
         _ = search._private_
 
 
-def test_attributes_after_fit(fitted):
+def test_missing_attributes_after_fit_have_a_reason(fitted):
     with pytest.raises(AttributeError, match="refit=False") as caught:
         _ = fitted.best_estimator_
     assert caught.value.name == "best_estimator_"

@@ -38,7 +38,7 @@ def test_the_best_come_first(scores, violations, expected):
         ([], [], []),
     ],
 )
-def test_those_that_violate_least(violations, usable, expected):
+def test_the_least_violating_are_chosen(violations, usable, expected):
     assert least_violating(violations, usable).tolist() == expected
 
 

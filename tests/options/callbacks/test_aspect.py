@@ -179,7 +179,7 @@ def test_propagated_callbacks_reach_the_inner_estimator(n_jobs):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_progress_bar_works_unmodified(n_jobs):
+def test_the_progress_bar_of_scikit_learn_shows_the_search(n_jobs):
     pytest.importorskip("rich")
     search, out = search_with(callback.ProgressBar(), n_jobs=n_jobs), io.StringIO()
     with redirect_stdout(out):
@@ -191,7 +191,7 @@ def test_progress_bar_works_unmodified(n_jobs):
 
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_scoring_monitor_works_unmodified(n_jobs):
+def test_the_scoring_monitor_logs_as_in_grid_search(n_jobs):
     def logged(cls, **extra):
         monitor = callback.ScoringMonitor(scoring="accuracy")
         inner = LogisticRegression(max_iter=5).set_callbacks(monitor)

@@ -14,7 +14,7 @@ from skbayes.options.callbacks.tasks import EvaluationTask, TaskTree
 X, y = load_iris(return_X_y=True)
 
 
-def test_a_search_works_without_a_callback_api(monkeypatch):
+def test_releases_without_callbacks_give_the_same_result(monkeypatch):
     search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0)
     expected = clone(search).fit(X, y).best_params_
     monkeypatch.setattr(compat, "HAS_CALLBACKS", False)

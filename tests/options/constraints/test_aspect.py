@@ -366,6 +366,6 @@ def test_scorers_of_outcomes_get_the_weights_of_the_score(kind):
         ([("a", "<= 1")], TypeError, "constraints must be a function of the"),
     ],
 )
-def test_mistakes_cost_no_fit(constraints, error, match, no_trials):
+def test_wrong_constraints_are_refused(constraints, error, match, no_trials):
     with pytest.raises(error, match=match):
         search(constraints=constraints).fit(X, y)

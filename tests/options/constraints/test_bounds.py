@@ -37,7 +37,7 @@ def test_bounds_are_parsed(text, is_upper, limit):
 @pytest.mark.parametrize(
     "text", ["< 3", "3", "<= three", "<= nan", ">= inf", "", 3, None, "<= 1 MB"]
 )
-def test_other_texts_are_refused(text):
+def test_texts_that_are_not_bounds_are_refused(text):
     with pytest.raises(ValueError, match=r"constraints\['a'\] must be a bound"):
         parse_bound("a", text, False)
 

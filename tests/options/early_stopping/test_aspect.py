@@ -417,7 +417,7 @@ def test_the_cost_of_a_trial_is_that_of_its_fits():
     assert chosen.best_estimator_.n_iter_ == chosen.best_params_["max_iter"]
 
 
-def test_stages_count_rounds_too():
+def test_trials_of_all_stages_choose_their_rounds():
     fitted = search(kind=MultiStageSearchCV, n_iter=8).fit(X, Y)
     rounds = fitted.cv_results_["rounds"][fitted.best_index_]
     assert fitted.best_params_["max_iter"] == rounds > 0

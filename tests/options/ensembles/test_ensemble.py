@@ -35,7 +35,7 @@ MEMBERS = [TREE, KNeighborsClassifier()]
     ids=["classifier", "regressor"],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_checks_of_scikit_learn(estimator):
+def test_ensembles_pass_the_checks_of_scikit_learn(estimator):
     check_estimator(estimator)
 
 
@@ -102,7 +102,7 @@ def test_members_without_probabilities_average_decision_values():
         WeightedEnsembleClassifier([LinearSVC(), MEMBERS[0]]).fit(X, y)
 
 
-def test_several_labels_and_several_targets():
+def test_several_labels_and_targets_are_averaged():
     X, Y = make_multilabel_classification(random_state=0)
     ensemble = WeightedEnsembleClassifier(MEMBERS).fit(X, Y)
     parts = [
@@ -150,7 +150,7 @@ def test_labels_other_than_0_and_1_are_refused():
     "arguments",
     [{"estimators": []}, *({"weights": w} for w in ([1], [-1, 2], [0, 0]))],
 )
-def test_wrong_members_and_weights(arguments):
+def test_wrong_members_and_weights_are_refused(arguments):
     ensemble = WeightedEnsembleClassifier(**{"estimators": MEMBERS, **arguments})
     with pytest.raises(ValueError, match="estimators must not be empty, and weights"):
         ensemble.fit(X, y)

@@ -223,7 +223,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_ensembles_with_other_options(name, taken, monkeypatch):
+def test_members_are_complete_trials_of_the_last_stage(name, taken, monkeypatch):
     monkeypatch.setattr("skbayes.options.shared_steps.aspect.LEAST_SECONDS", 0.0)
     search = fitted(**OPTIONS[name])
     result, data = search.ensemble_, OPTIONS[name].get("data", (X, y))

@@ -9,5 +9,5 @@ SINGLE, REFUSED = (5, 12, 23, 32, 48, 80), (3, 9, 17, 65)
 
 
 @pytest.mark.parametrize("seed", [*ENSEMBLES, *SINGLE, *REFUSED])
-def test_the_final_model_is_what_was_promised_or_its_options_are_refused(seed):
+def test_drawn_options_give_the_documented_model_or_an_error(seed):
     Case(seed).check()

@@ -63,7 +63,7 @@ def test_predictions_are_those_of_cross_val_predict(model, method, params):
     "method, n_classes",
     [("predict_proba", 4), ("decision_function", 4), ("decision_function", 3)],
 )
-def test_a_class_that_a_training_set_lacks(method, n_classes):
+def test_classes_missing_in_training_have_the_lowest_value(method, n_classes):
     # Classes in their order: each test set is one class, which no other holds.
     labels = np.repeat(np.arange(n_classes), 10)
     data = np.random.default_rng(0).normal(size=(len(labels), 3)) + labels[:, None]
@@ -199,7 +199,7 @@ TREE = DecisionTreeClassifier(random_state=0)
 
 
 @pytest.mark.parametrize("source", ["journal", "workers"])
-def test_results_of_all_trials(source, tmp_path):
+def test_fold_results_of_all_trials_equal_separate_fits(source, tmp_path):
     params = {"return_folds": ["all", "estimators", "predict_proba"]}
     params |= {"n_jobs": 2} if source == "workers" else {"journal": tmp_path / "db"}
     fitted = search(TREE, {"max_depth": [1, 2, 3]}, **params).fit(X, y)

@@ -27,7 +27,7 @@ from skbayes.space import Space
 from skbayes.trial.records import FoldResult
 
 
-def test_a_finished_search(path):
+def test_a_finished_search_has_all_columns(path):
     before = pd.Timestamp.now("UTC") - pd.Timedelta(seconds=10)
     with open_journal(path) as journal:
         record(journal, range(3))
@@ -64,7 +64,7 @@ def test_a_finished_search(path):
     }
 
 
-def test_a_running_search(path):
+def test_a_running_search_shows_unfinished_trials(path):
     with open_journal(path) as journal:
         assert len(load_history(path)) == 0
         record(journal, range(2))
@@ -80,7 +80,7 @@ def test_a_running_search(path):
     assert frame.loc[2, "finished"] is pd.NaT
 
 
-def test_metrics_training_scores_and_failures(path):
+def test_each_metric_has_columns_and_failures_have_none(path):
     two = [
         fold({"a": 1.0, "b": 2.0}, train_scores={"a": 5.0, "b": 6.0}),
         fold({"a": 3.0, "b": 4.0}, train_scores={"a": 7.0, "b": 8.0}),
@@ -138,7 +138,7 @@ def test_missing_and_foreign_files_are_refused(tmp_path):
     assert os.listdir(tmp_path) == ["empty"]
 
 
-def test_without_pandas(path, monkeypatch):
+def test_without_pandas_its_name_is_in_the_error(path, monkeypatch):
     with open_journal(path) as journal:
         record(journal, range(2))
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -160,7 +160,7 @@ def test_a_program_that_keeps_the_file_open_is_named(path, monkeypatch):
 # -- locks ------------------------------------------------------------------------
 
 
-def test_another_name_of_the_file_is_no_way_in(path, tmp_path, monkeypatch):
+def test_a_file_is_locked_under_all_its_names(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     link = tmp_path / "link"
     with open_journal(path):
@@ -309,14 +309,14 @@ def test_files_that_are_not_regular_are_refused(tmp_path):
         open_journal(tmp_path / ("a" * 5000))
 
 
-def test_names_that_only_look_odd(tmp_path):
+def test_names_with_special_characters_are_accepted(tmp_path):
     for name in ("a b?mode=ro#c%41", "é中", ":memory:", "file:x"):
         with open_journal(tmp_path / name) as journal:
             record(journal, range(2))
         assert len(load_history(os.fsencode(tmp_path / name))) == 2
 
 
-def test_other_files_are_refused(path):
+def test_files_that_are_no_journals_are_refused(path):
     almost = b"SQLite format 3\0"
     for content in (b"x", b"my thesis\n" * 99, b"\0" * 4096, pickle.dumps(1), almost):
         path.write_bytes(content)
@@ -365,7 +365,7 @@ def test_damage_of_the_file_is_named(written, fault, statement):
             read(written)
 
 
-def test_damage_is_noticed_or_does_not_matter():
+def test_flipped_bits_are_reported_or_have_no_effect():
     refused = {}
     for category, check, *arguments in flips.cases(24, 0):
         report = check(*arguments)

@@ -112,7 +112,7 @@ def test_a_fit_that_takes_too_much_memory_is_ended(tmp_path):
     wait_until_none_runs(tmp_path)
 
 
-def test_other_fits_are_what_they_were():
+def test_limits_do_not_change_fits_below_them():
     """Scores, weights, out-of-fold predictions, and what joblib offers to a fit."""
     params = {"cv": 3, "pre_dispatch": 1, "random_state": 0, "return_train_score": True}
     params |= {"return_folds": "predict_proba", "scoring": seen_by_joblib, "n_iter": 2}

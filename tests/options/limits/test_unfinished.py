@@ -63,7 +63,7 @@ def test_trials_without_a_chance_are_pruned(search):
     assert "state" not in plain.cv_results_
 
 
-def test_pruning_spares_no_winner(search):
+def test_no_pruned_trial_would_have_been_the_best(search):
     for trial in search.trials_:
         if trial.state == "pruned":
             grid = {name: [value] for name, value in trial.params.items()}

@@ -356,7 +356,7 @@ COUNTED = "place of the step that counts its fits"
     ],
     ids=range(7),
 )  # fmt: skip
-def test_how_often_a_step_is_fitted(iris, log, steps, space, n_iter, n_fits):
+def test_equal_steps_are_fitted_once_per_fold(iris, log, steps, space, n_iter, n_fits):
     counted = CountingScaler(str(log))
     if steps[0] is not COUNTED and COUNTED not in steps:
         (union,) = steps
@@ -401,7 +401,7 @@ def test_a_shared_fit_warns_once_per_fold(iris):
     assert len([one for one in caught if "constant" in str(one.message)]) == N_FOLDS
 
 
-def test_two_workers_find_the_same(iris, log):
+def test_two_workers_share_steps_and_give_the_same_scores(iris, log):
     estimator = pipeline(CountingScaler(str(log)))
     alone, _ = assert_as_plain(estimator, *iris)
     log.unlink()
@@ -411,7 +411,7 @@ def test_two_workers_find_the_same(iris, log):
     assert count(log, "f") == N_FOLDS
 
 
-def test_a_resumed_search_continues(iris, tmp_path):
+def test_a_resumed_search_fits_shared_steps_again(iris, tmp_path):
     path = tmp_path / "run.journal"
     estimator = pipeline(StandardScaler())
     whole = search(estimator, n_iter=6).fit(*iris)

@@ -102,13 +102,13 @@ VALUES = [9.9e-6, 1.001, None, "scale", math.nan, math.inf, True, [0.1], {"text"
 @pytest.mark.parametrize(
     "params", [*({"x": v} for v in VALUES), {}, {"y": 1}, {"x": 0.5, "y": 1}]
 )
-def test_what_is_outside(params):
+def test_configurations_outside_of_the_space_are_ignored(params):
     for values in ((1e-5, 1.0, "log-uniform"), ["a", "x"], [SVC()], Choice({"a": {}})):
         with pytest.warns(UserWarning, match=r"1 of 1 .* \(1 outside search_spaces"):
             assert known_results(rows_of([1.0], [params]), space(x=values)) == []
 
 
-def test_conditional_spaces():
+def test_conditional_parameters_are_matched_by_branch():
     grid = [{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": [0.1, 1.0]}]
     earlier = GridSearchCV(SVC(), grid, cv=2).fit(X, y)
     choice = Choice({"linear": {}, "rbf": {"gamma": (0.01, 0.5)}})
@@ -132,7 +132,7 @@ def test_a_halving_search_knows_its_last_round():
 
 
 @pytest.mark.parametrize("scoring", [None, ["accuracy", "f1_macro"]])
-def test_all_sources_of_our_search_say_the_same(scoring, tmp_path):
+def test_all_sources_of_a_search_give_the_same_trials(scoring, tmp_path):
     params = {"scoring": scoring, "refit": "accuracy" if scoring else True}
     params["journal"] = tmp_path / "search.journal"
     earlier = small_search(SVC(), {"C": (0.1, 10.0)}, n_iter=4, **params).fit(X, y)
@@ -205,7 +205,7 @@ ENDED = [("COMPLETE", {"x": 3}, 0.25), ("COMPLETE", {"x": 1.5}, -0.5)]
 
 
 @pytest.mark.parametrize("direction, sign", [("MAXIMIZE", 1), ("MINIMIZE", -1)])
-def test_of_a_study_greater_is_better(direction, sign):
+def test_scores_of_a_study_are_maximized(direction, sign):
     source = study(*ENDED, direction=Direction[direction])
     expected = [({"x": 3.0}, sign * 0.25, None), ({"x": 1.5}, sign * -0.5, None)]
     # The value belongs to the metric that guides the search, under any name.

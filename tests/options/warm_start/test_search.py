@@ -139,7 +139,7 @@ def test_initial_points_come_before_what_is_known(grid):
 
 
 @pytest.mark.filterwarnings("ignore:warm_start_from")
-def test_from_a_journal(tmp_path):
+def test_a_journal_and_its_search_give_the_same_start(tmp_path):
     first = fine(None, journal=tmp_path / "first.db").fit(X, y)
     second = fine(tmp_path / "first.db").fit(X, y)
     assert second.cv_results_["params"][0] == first.best_params_
@@ -163,7 +163,7 @@ def test_a_journal_continues_with_the_same_study(grid, tmp_path):
         search.fit(X, y)
 
 
-def test_a_search_of_several_metrics(grid):
+def test_the_guiding_metric_of_several_is_learned(grid):
     several = GridSearchCV(
         SVC(gamma=0.02), COARSE, cv=3, scoring=["accuracy", "f1_macro"], refit=False
     ).fit(X, y)

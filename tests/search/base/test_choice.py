@@ -222,7 +222,7 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
     ],
     ids=["pruning", "limits", "grid"],
 )  # fmt: skip
-def test_rules_with_other_options(params, metric, fits_here):
+def test_rules_choose_a_row_with_other_options(params, metric, fits_here):
     rule = {"rule": "corrected"}
     if metric:
         params = {**params, "scoring": ["accuracy", metric]}

@@ -229,7 +229,7 @@ def make(**params):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_results_frame(library):
+def test_the_frame_has_the_results_and_can_be_sorted(library):
     search = make().fit(X, y)
     frame = search.results_frame(library)
     assert list(frame["param_C"]) == [p["C"] for p in search.cv_results_["params"]]
@@ -300,7 +300,7 @@ def test_one_line_per_trial():
 
 
 @pytest.mark.parametrize("verbose", [2, 10])
-def test_lines_of_each_fit_are_scikit_learns(verbose):
+def test_verbose_prints_the_lines_of_grid_search(verbose):
     both = searches(SVC(), {"C": [0.1, 1.0]}, cv=2, verbose=verbose)
     ours, theirs = map(printed, both)
 

@@ -98,7 +98,7 @@ def test_pairs_that_were_seen_tell_of_combinations_that_were_not():
     assert errors[AdditiveGaussianProcess] < 0.7 * errors[GaussianProcess]
 
 
-def test_the_length_scales_are_believed_to_be_what_is_said():
+def test_the_prior_median_of_a_length_scale_is_the_parameter():
     """With almost no data, the mode is the median of the prior."""
     X, y, _ = make_data(1)
     for length_scale in (0.1, 0.7):

@@ -55,7 +55,7 @@ def test_evidence_is_the_probability_of_the_orthant(seed):
     np.testing.assert_allclose(np.exp(sites.log_evidence), exact, rtol=0.02)
 
 
-def test_wide_likelihoods_say_nothing():
+def test_wide_likelihoods_leave_the_prior_unchanged():
     mean, covariance = np.array([1.0, -1.0]), np.array([[2.0, 0.5], [0.5, 1.0]])
     sites = propagate(mean, covariance, np.ones(2), 1e6)
     center, S = posterior(mean, covariance, sites)

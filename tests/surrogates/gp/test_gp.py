@@ -84,7 +84,7 @@ def test_a_score_that_is_nothing_but_noise_is_ignored(scale, variance):
     np.testing.assert_allclose(new_sd, sd, rtol=0.1)
 
 
-def test_shapes_for_samples_and_mode():
+def test_predictions_have_a_row_for_each_sample():
     X, y, rng = make_data(12)
     candidates = rng.random((7, 4))
     for n_samples, S in ((0, 1), (5, 5), (None, 8)):
@@ -122,20 +122,20 @@ def test_duplicates_and_near_duplicates_are_harmless(seed, gap):
 
 
 @pytest.mark.parametrize("value", [0.0, 0.9, 1e9, -3.3e-7, 1e300])
-def test_constant_targets(value):
+def test_constant_targets_are_predicted_exactly(value):
     X, _, rng = make_data(10)
     mean, sd = GaussianProcess().fit(X, np.full(10, value)).predict(rng.random((5, 4)))
     np.testing.assert_allclose(mean, value, rtol=1e-9, atol=1e-9)
     assert np.all(np.isfinite(sd)) and np.all(sd > 0)
 
 
-def test_a_single_observation():
+def test_uncertainty_grows_away_from_a_single_observation():
     mean, sd = GaussianProcess().fit(np.array([[0.5]]), [0.3]).predict([[0.5], [1.0]])
     np.testing.assert_allclose(mean, 0.3)
     assert np.all(sd[:, 0] < sd[:, 1])
 
 
-def test_taming_touches_bad_scores_only():
+def test_winsorizing_changes_low_scores_only():
     y = np.array([-1e6, 0.0, 1.0, 2.0, 3.0])
     np.testing.assert_array_equal(winsorize_low(y), [-1.0, 0.0, 1.0, 2.0, 3.0])
     only_one_differs = np.array([0.0, *np.ones(9)])
@@ -190,7 +190,7 @@ def test_the_floor_is_what_bad_scores_are_raised_to(scale):
     assert GaussianProcess(n_samples=0, winsorize_scores=False).fit(X, y).floor_ is None
 
 
-def test_taming_is_continuous_where_scores_nearly_tie():
+def test_winsorizing_is_continuous_where_scores_nearly_tie():
     _, y = plateau_and_outlier()
     noise = 1e-9 * np.random.default_rng(0).standard_normal(len(y))
     np.testing.assert_allclose(winsorize_low(y + noise), winsorize_low(y), atol=1e-8)
@@ -224,7 +224,7 @@ def test_a_column_that_does_not_matter_gets_a_long_length_scale():
     assert length_scales[1] > length_scales[0] + 1.0
 
 
-def test_inactive_columns_do_not_leak():
+def test_inactive_columns_have_no_effect():
     """Inactive values have one position, regardless of other rows in that column."""
     X, y, _ = make_data()
     X[::2, 1] = np.nan

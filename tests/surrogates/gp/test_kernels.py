@@ -64,7 +64,7 @@ def mixed_rows(n, rng):
     return X, Embedding([0, 0, 3, 0])
 
 
-def test_distances_are_what_they_are_said_to_be():
+def test_distances_follow_their_definition():
     rng = np.random.default_rng(0)
     X, embedding = mixed_rows(12, rng)
     scales = np.array([0.3, 0.7, 1.5, 0.4])
