@@ -139,11 +139,11 @@ class LookupTable:
             raise ValueError("params: there are no configurations.")
         self.columns = list(self.params[0])
         if any(set(row) != set(self.columns) for row in self.params):
-            raise ValueError("params: all rows need the same hyper-parameters.")
+            raise ValueError("params: all rows must have the same hyper-parameters.")
         scales = scales or {}
         unknown = sorted(set(scales) - set(self.columns))
         if unknown:
-            raise ValueError(f"scales: {unknown} are no hyper-parameters.")
+            raise ValueError(f"scales: {unknown} are not hyper-parameters.")
         self.dimensions = {
             name: self._dimension(name, scales.get(name, "auto"))
             for name in self.columns
@@ -209,7 +209,7 @@ class LookupTable:
     def _dimension(self, name: str, scale: str) -> Dimension:
         if scale not in _SCALES:
             raise ValueError(
-                f"scales: that of {name!r} must be one of {list(_SCALES)}, "
+                f"scales: the scale of {name!r} must be one of {list(_SCALES)}, "
                 f"got {scale!r}."
             )
         values = list(dict.fromkeys(row[name] for row in self.params))

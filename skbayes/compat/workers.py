@@ -42,7 +42,7 @@ class PromptParallel(Parallel):
         if waiting and jobs and not getattr(self, "_aborting", True):
             _await_status(jobs[0])
             if _is_lost(jobs[0], self._backend):
-                raise ShutdownExecutorError("What fetches results of workers ended.")
+                raise ShutdownExecutorError("The thread that fetches results ended.")
         return waiting
 
 
@@ -153,7 +153,7 @@ def _submit_or_fail(backend: Any, submit: Any, *args: Any, **kwargs: Any) -> Any
     """
     while not _POOL_LOCK.acquire(timeout=LONGEST_WAIT):
         if _has_ended(backend._workers):
-            raise ShutdownExecutorError("The pool ended before this task was sent.")
+            raise ShutdownExecutorError("The pool ended before it received the task.")
     try:
         return submit(*args, **kwargs)
     finally:

@@ -60,8 +60,8 @@ def apply_changes(
             result = {**result, name: value}
     if not result:
         raise ValueError(
-            "search_spaces: the entries that are None remove all parameters, and "
-            "nothing is left to tune. Remove one of these entries, or give it values: "
+            "search_spaces: the entries with the value None remove all parameters, so "
+            "none is tuned. Remove one of these entries, or give it values: "
             f"{{{next(iter(space), 'name')!r}: [...]}}."
         )
     return result

@@ -81,7 +81,7 @@ def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
         )
     if counts.max() < MIN_OF_CLASS:
         raise ValueError(
-            f"y: the largest of {len(classes)} classes has {counts.max()} rows, and "
+            f"y: the largest of {len(classes)} classes has {counts.max()} rows, but "
             f"five-fold cross-validation needs {MIN_OF_CLASS}."
         )
     return counts

@@ -193,7 +193,7 @@ def check_monotonicity(complexity: Any, estimator: Any, space: Space) -> dict[st
         if sign and name in unordered:
             raise ValueError(
                 f"complexity[{name!r}]: the values of {name!r} have no order and "
-                "therefore no sign. Use a range or a list of numbers, or leave it out."
+                "therefore no sign. Use a range or a list of numbers, or omit it."
             )
     return {name: int(sign) for name, sign in sorted(complexity.items()) if sign}
 

@@ -629,8 +629,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         if self.complexity == "auto" and not signs:
             warn_user(
                 "complexity='auto' finds no sign for any parameter in search_spaces. "
-                "No small samples are searched, and all trials are made on all data, "
-                "as by BayesSearchCV. Set complexity to a dict of signs by name."
+                "No small samples are searched, and all trials use all data, as in "
+                "BayesSearchCV. Set complexity to a dict of signs by name."
             )
         n_small = self._n_small(space) * self.n_subsets if signs else 0
         if n_small == 0:

@@ -109,7 +109,7 @@ class FailingStart:
             raise ValueError(
                 f"search_spaces: {which} failed in the same way, and so did {name} "
                 f"with {fold.params}: {type(error).__name__}: {lines[0].rstrip('. ')}. "
-                "With its own values, it did not. Remove the values that fail, or pass "
+                "Its current parameters did not fail. Remove values that fail, or pass "
                 f"a configuration that does not fail in initial_points.{remedy}"
             ) from error
 

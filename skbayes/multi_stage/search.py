@@ -881,5 +881,5 @@ def _warn_of_failure(trials: Sequence[Trial]) -> None:
     warn_user(
         f"Stage {fidelity.stage + 1} has no complete trial. If fits failed because its "
         f"training sets, {fidelity.train_fraction:.2g} of the rows, are too small for "
-        f"the estimator, make them larger by stages.{first}"
+        f"the estimator, pass larger sizes in stages.{first}"
     )

@@ -277,8 +277,8 @@ class LimitTerms:
             if not len(likely := unseen[self.likely(unseen)]):
                 raise SpaceExhausted(
                     f"Each of the {len(unseen)} remaining configurations has a "
-                    f"probability below {MIN_PROBABILITY} of ending before the limit "
-                    "of a trial."
+                    f"probability below {MIN_PROBABILITY} of finishing within the "
+                    "limit of a trial."
                 )
             return candidates.allowed_first(likely)[0]
         for _ in range(N_BATCHES):

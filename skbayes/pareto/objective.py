@@ -68,7 +68,7 @@ class Objectives:
         if parsed is None and isinstance(meant, str):
             raise ValueError(
                 f"objectives[{name!r}]: {meant!r} is neither one of the costs "
-                f"{[*COSTS]} nor the name of a scorer; give a callable by "
+                f"{[*COSTS]} nor the name of a scorer; pass a callable as "
                 f"{{{name!r}: ({direction!r}, callable)}}."
             )
         if parsed is None:

@@ -271,7 +271,7 @@ def check_data(scoring: Any, X: Any, y: Any) -> tuple[Any, Any]:
     is_column = isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "biuf"
     if is_column and np.ndim(y) == 2:
         raise ValueError(
-            "X has one dimension and y has two: they are exchanged; call fit(X, y)."
+            "X has one dimension and y has two; swap them, as in fit(X, y)."
         )
     if not _n_rows(X):
         raise ValueError(

@@ -108,8 +108,8 @@ def best_row(
     best = ranked[row]
     if best.state.is_partial and callable(refit):
         raise ValueError(
-            f"refit chose row {row}, a trial that was not finished: "
-            f"cv_results_['state'] says it was {best.state}."
+            f"refit chose row {row}, whose trial is not complete: "
+            f"cv_results_['state'] is {best.state!s} in this row."
         )
     if best.state.is_partial and (scores is None or np.isnan(scores[row]).any()):
         raise ValueError(

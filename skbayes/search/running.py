@@ -291,7 +291,7 @@ class RunningSearch:
         if min(seconds, excess) > 2.0 * (1.0 + 0.1 * timeout):
             warn_user(
                 f"timeout={self.search.timeout!r}: the refit takes about "
-                f"{seconds:.3g} s, so that fit exceeds the limit by {excess:.3g} s."
+                f"{seconds:.3g} s, so fit will exceed the limit by {excess:.3g} s."
             )
 
     @contextlib.contextmanager

@@ -251,8 +251,8 @@ class _Range(Dimension):
         if prior == "log-uniform" and low <= 0:
             raise ValueError(
                 f"{kind}: a log-uniform prior needs low > 0, got low={low!r}, "
-                f"high={high!r}. Zero has no logarithm: set low to the smallest number "
-                "that makes a difference."
+                f"high={high!r}. Zero has no logarithm; set low to the smallest value "
+                "to try."
             )
         self.low, self.high, self.prior = low, high, prior
 

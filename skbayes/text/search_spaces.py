@@ -213,7 +213,7 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
             "without stop words and stemming of a language."
         ) from refused[0]
     for reason in missing:
-        log_once(f"Left out of the space of texts: {reason}")
+        log_once(f"Omitted from the search space of texts: {reason}")
     return words, stems
 
 

@@ -268,8 +268,8 @@ class ProcessBackend(Backend):
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"the data of the search could not be written into the temporary "
-                f"folder ({error.strerror}); choose another one by temp_folder of "
+                f"the data of the search could not be written to the temporary "
+                f"folder ({error.strerror}); choose another one with temp_folder of "
                 "joblib.parallel_config",
                 place,
             ) from error

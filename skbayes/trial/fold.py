@@ -262,7 +262,7 @@ def _result_of(output: Mapping[str, Any], error_score: Any) -> FoldResult:
 
 
 def check_hooks(kind: type, base: type) -> None:
-    """Raise TypeError for a public method that is no hook, and is never called."""
+    """Raise TypeError for a public method that is not a hook, and is never called."""
 
     def methods(owner: type) -> dict[str, list[str]]:
         functions = {n: getattr(f, "__func__", f) for n, f in vars(owner).items()}
@@ -277,7 +277,7 @@ def check_hooks(kind: type, base: type) -> None:
         if parameters != hooks.get(name):
             listed = ", ".join(f"{n}({', '.join(hooks[n])})" for n in hooks)
             raise TypeError(
-                f"{kind.__name__}.{name}({', '.join(parameters)}) is no hook of "
+                f"{kind.__name__}.{name}({', '.join(parameters)}) is not a hook of "
                 f"{base.__name__}. Its hooks are {listed}; the names of other methods "
                 "begin with an underscore."
             )

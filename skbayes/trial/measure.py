@@ -373,13 +373,13 @@ def check_metrics_suit(models: Sequence[Any], names: Mapping[str, str], y: Any) 
                 get_scorer(name)(constant, X, y)
             except AttributeError as error:
                 raise ValueError(
-                    f"{label} does not suit {type(models[0]).__name__}: the metric "
+                    f"{label} cannot score {type(models[0]).__name__}: the metric "
                     "requires probabilities or decision values, which regressors do "
                     "not have."
                 ) from error
             except ValueError as error:
                 raise ValueError(
-                    f"{label} does not suit the target y: {error}"
+                    f"{label} is not defined for this y: {error}"
                 ) from error
 
 

@@ -180,6 +180,6 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
                 "Results that trials share were computed again, because the limit of "
                 f"temporary files ({limit / 1e9:.3g} GB) was reached or the folder "
                 f"{place!r} is full. The scores are not affected. If the folder is "
-                "full, choose one with more space by temp_folder of "
+                "full, choose one with more space with temp_folder of "
                 "joblib.parallel_config."
             )

@@ -122,8 +122,8 @@ def test_csv_and_frame_give_the_same_table(tmp_path):
         ({"objectives": {}}, "there is no 'y'"),
         ({"directions": {}}, "at least one objective"),
         ({"directions": {"y": "up"}}, "'max' or 'min'"),
-        ({"scales": {"b": "log"}}, "are no hyper-parameters"),
-        ({"scales": {"a": "cubic"}}, "that of 'a' must be one of"),
+        ({"scales": {"b": "log"}}, "are not hyper-parameters"),
+        ({"scales": {"a": "cubic"}}, "the scale of 'a' must be one of"),
         ({"params": [{"a": 0}, {"a": 1}], "scales": {"a": "log"}}, "'a'.*values > 0"),
     ],
 )

@@ -273,7 +273,7 @@ def test_wrong_arguments_are_refused(search, message, no_trials):
                 ((pd.DataFrame(X)[:0], y[:0]), "X has no rows"),
                 ((3, y), "^X and y: "),
                 (("data.csv", y), "^X and y: "),
-                ((y, X), r"exchanged; call fit\(X, y\)"),
+                ((y, X), r"swap them, as in fit\(X, y\)"),
                 ((X, MISSING), "y contains missing labels .* rows 3, 8"),
                 ((X, pd.Series(MISSING).replace(np.nan, pd.NA)), "y contains .* 3, 8"),
             ]
@@ -282,7 +282,7 @@ def test_wrong_arguments_are_refused(search, message, no_trials):
             (search_of(model, {}, scoring=scoring), (X, target), {}, message)
             for model, target, scoring, message in [
                 (make_pipeline(StandardScaler(), SVR()), None, None, "requires y"),
-                (SVC(), y, "roc_auc", "scoring='roc_auc' does not suit the target y"),
+                (SVC(), y, "roc_auc", "scoring='roc_auc' is not defined for this y"),
                 (SVC(), YES, "f1", "scoring='f1'.*pos_label"),
                 (Ridge(), y > 0, "roc_auc", "roc_auc.*Ridge does not have"),
             ]

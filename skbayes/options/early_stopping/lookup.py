@@ -170,17 +170,15 @@ def take_rounds_out(
     for model, kind in kinds:
         if (name := kind.fit_objection(arguments)) is not None:
             raise ValueError(
-                f"fit: {full_name(path, name)} cannot be combined with "
-                "early_stopping, because "
-                f"{type(model).__name__} may predict with another number of rounds. "
-                "early_stopping replaces it."
+                f"fit: {full_name(path, name)} cannot be combined with early_stopping, "
+                f"because {type(model).__name__} may predict with another number of "
+                "rounds. Remove it; early_stopping replaces it."
             )
     kept = _without(spaces, names, path)
     if not kept:
         raise ValueError(
             f"early_stopping={rounds!r} removes {', '.join(sorted(names))} from "
-            "search_spaces, "
-            "which has no other parameter."
+            "search_spaces, which has no other parameter."
         )
     scoring = settings.scoring
     regression, classification = (
@@ -205,8 +203,7 @@ def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
     if objections and not (any_rounds and rounds == "auto"):
         raise ValueError(
             f"early_stopping={rounds!r}: {objections[0]}. Its scores after each round "
-            "may not "
-            "be those of fits with fewer rounds. Use early_stopping=None."
+            "may differ from those of fits with fewer rounds. Use early_stopping=None."
         )
     if not any_rounds:
         raise ValueError(

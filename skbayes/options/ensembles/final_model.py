@@ -94,8 +94,8 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
         counts[train] += 1
     if counts.min() != counts.max() or counts.min() <= len(plan.splits) / 2:
         raise ValueError(
-            f"{refit} averages fits of the splits. Each row must be in most training "
-            "sets, and in equally many, such as with cv=5. Use refit=True."
+            f"{refit} averages fits of the splits. All rows must be in equally many "
+            "training sets, and in most of them, such as with cv=5. Use refit=True."
         )
 
 

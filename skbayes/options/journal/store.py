@@ -214,8 +214,8 @@ def _locked(path: str) -> contextlib.ExitStack:
                 "the file system does not support locks: use a path on a local disk."
             ) from error
         raise OSError(
-            f"journal: {path!r} cannot be locked: {error}. The file {path + '-lock'!r} "
-            "must be free, and its folder writable."
+            f"journal: {path!r} cannot be locked: {error}. Another program may "
+            f"hold {path + '-lock'!r}, or the folder may not be writable."
         ) from error
     return lock
 

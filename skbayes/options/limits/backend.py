@@ -176,7 +176,7 @@ class KillableBackend(Backend):
             warn_user(
                 f"{self._limits}: a running fit cannot be aborted, since it cannot run "
                 f"in another process ({type(error).__name__}: {error}). Time limits "
-                "are checked between the folds of a trial only, and the memory limit "
+                "are only checked between the folds of a trial, and the memory limit "
                 "is not checked.",
             )
 

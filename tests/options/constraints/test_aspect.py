@@ -361,7 +361,7 @@ def test_scorers_of_outcomes_get_the_weights_of_the_score(kind):
         ({"a": (DecisionTreeClassifier, "<= 1")}, TypeError, r"constraints\['a'\]"),
         ({"a": (3, "<= 1")}, TypeError, r"constraints\['a'\]: the outcome must be"),
         ({"a": (lambda a, b, c, d: 1, "<= 1")}, TypeError, "the name of a measure"),
-        ({"recall": ">= 0.9"}, ValueError, r"\['recall'\] does not suit the target y"),
+        ({"recall": ">= 0.9"}, ValueError, r"\['recall'\] is not defined for this y"),
         ({3: "<= 1"}, TypeError, "constraints: names must be strings"),
         ([("a", "<= 1")], TypeError, "constraints must be a function of the"),
     ],

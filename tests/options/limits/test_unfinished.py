@@ -100,7 +100,7 @@ def test_several_metrics_race_by_the_one_that_guides():
 def test_a_callable_cannot_choose_what_was_given_up():
     first = lambda results: int(np.argmax(results["state"] == "pruned"))  # noqa: E731
     search = pruning(refit=first, surrogate="random")
-    with pytest.raises(ValueError, match="refit chose row .* not finished"):
+    with pytest.raises(ValueError, match="refit chose row .* not complete"):
         search.fit(X, y)
     assert len(search.cv_results_["params"]) == 14
 

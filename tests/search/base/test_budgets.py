@@ -229,7 +229,7 @@ def test_a_refit_that_exceeds_the_timeout_is_announced(timeout, is_long, fake_cl
 
     # The first fold takes 7.5 s, and the refit 15 s.
     search = BayesSearchCV(Slow(), {"max_depth": (1, 9)}, cv=2, n_iter=1)
-    text = "refit takes about 15 s, so that fit exceeds the limit" if is_long else None
+    text = "refit takes about 15 s, so fit will exceed the limit" if is_long else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.set_params(timeout=timeout).fit(X, y)
