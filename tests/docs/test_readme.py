@@ -23,19 +23,19 @@ SENTENCES = {
         "test_a_search_in_a_pipeline_has_the_same_trials",
         "test_notebooks_have_one_title_and_no_outputs",
     ),
-    "- **Fewer fits.** A search is usually as good as a grid search with half of its "
-    "fits, and clearly better than a random search.": (
+    "- **Fewer fits.** With half of the fits, a search is usually as good as a grid "
+    "search, and clearly better than a random search.": (
         ".ci/run::benchmarks/comparisons.py quickstart --check",
         "benchmarks/README.md::| BayesSearchCV, half of the configurations | 100 | 69 ",
     ),
-    "- **Chance is not a gain.** The report of a search says when tuning did not "
-    "visibly help.": "test_a_gain_within_chance_is_no_gain",
+    "- **Gains beyond chance.** The report of a search says if tuning did not visibly "
+    "improve the score.": "test_a_gain_within_chance_is_no_gain",
     "- **No grid to write.** Without a search space, the default space of the "
     "estimator is used.": (
         "test_auto_is_the_space_of_the_estimator_which_is_tried_first"
     ),
-    '- **A time limit that holds.** `timeout="5 min"` ends fits that are still '
-    "running, and reserves the time of the refit.": (
+    '- **A reliable time limit.** `timeout="5 min"` stops fits that are still running, '
+    "and reserves time for the refit.": (
         "test_fits_that_run_at_the_timeout_are_dropped",
         "test_every_search_ends_in_time_without_a_number_of_trials",
     ),
@@ -57,7 +57,7 @@ SENTENCES = {
     "A script with `GridSearchCV`:": NO_BEHAVIOR,
     "LightGBM, XGBoost and CatBoost, with the number of trees chosen by early "
     "stopping:": ("test_scores_and_outcomes_are_those_of_plain_fits"),
-    "A table, without a model:": NO_BEHAVIOR,
+    "A table, without choosing a model:": NO_BEHAVIOR,
     "✓ yes, ~ partly, – no, for optuna-integration 5.0, scikit-optimize 0.10.2, "
     "scikit-learn 1.9.1 and FLAML 2.7.0.": NO_BEHAVIOR,
     "These commands need a clone and Python 3.11 or newer.": (
