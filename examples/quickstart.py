@@ -44,7 +44,7 @@ searches = {
 # -------------------
 #
 # The first accuracy is the mean over the folds, which the searches maximize. The second
-# one is that of the refitted model on new data.
+# is the accuracy of the refitted model on new data.
 for name, search in searches.items():
     search.fit(X_train, y_train)
     print(

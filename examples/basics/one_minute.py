@@ -2,9 +2,9 @@
 A search that takes at most a minute
 ====================================
 
-With ``timeout``, a search ends after the given time, and fits that are still running
-are ended, too. The best configuration so far is then refitted. A rule ends this search
-earlier if further trials no longer improve the score.
+A search with ``timeout`` ends after the given time, and stops fits that are still
+running. The best configuration so far is then refitted. A stopping rule ends this
+search earlier if further trials no longer improve the score.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ space = {"C": (0.01, 1000.0, "log-uniform"), "gamma": (1e-5, 0.1, "log-uniform")
 # Run the search
 # --------------
 #
-# The number of trials is much larger than a minute permits, so that only the time and
-# the rule limit the search.
+# The number of trials is much larger than a minute permits, so only the time and the
+# stopping rule limit the search.
 search = BayesSearchCV(
     SVC(),
     space,
@@ -35,7 +35,7 @@ search = BayesSearchCV(
 )
 search.fit(X, y)
 print(f"accuracy {search.best_score_:.3f} after {len(search.trials_)} trials")
-print(f"the search ended because of: {search.stop_reason_}")
+print(f"stop reason: {search.stop_reason_}")
 
 # %%
 # Draw the progress

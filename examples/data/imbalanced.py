@@ -54,8 +54,8 @@ print(f"cross-validated precision {precision[best]:.3f}, recall {recall[best]:.3
 # Check the result on a test set
 # ------------------------------
 #
-# The bound applies to the mean over the folds. The recall on new data can be lower. If
-# the minimum is strict, pass a larger bound.
+# The bound applies to the mean over the folds, so the recall on new data can be lower.
+# If the minimum is strict, pass a larger bound.
 print(classification_report(y_test, search.predict(X_test), digits=3))
 
 # %%

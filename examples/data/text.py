@@ -79,7 +79,7 @@ print(joblib.load(path).predict(["The number of trees in the forest."]))
 # Draw the progress
 # -----------------
 #
-# Open points ("not comparable") are pruned trials: the search stopped them after a part
+# Open points ("not comparable") are pruned trials: the search stopped them after some
 # of the folds, because they were unlikely to become the best.
 display = ConvergenceDisplay.from_search(search)
 display.figure_.suptitle("Accuracy of the trials and best accuracy so far")

@@ -61,8 +61,8 @@ display.figure_.suptitle("Three trials in flight on two workers")
 # Compare with a search without the cluster
 # -----------------------------------------
 #
-# Your own program does not need this part. It shows that the same search on one worker
-# tries the same configurations.
+# This part is not needed in practice. It shows that the same search tries the same
+# configurations on one worker.
 local = clone(search).fit(X, y)
 same = local.cv_results_["params"] == search.cv_results_["params"]
 print(f"same configurations: {same}")

@@ -2,9 +2,9 @@
 HyperTuneSearchCV: directions learned from small samples
 ========================================================
 
-:class:`~skbayes.HyperTuneSearchCV` first searches several small samples. The optimum of
-a small sample is a model that is too simple for all data. The search on all data
-therefore starts there, and assumes that the score rises toward more complex models.
+:class:`~skbayes.HyperTuneSearchCV` first searches several small samples. The model
+that is best for a small sample is too simple for all data. The search on all data
+therefore starts at this model, and assumes that the score rises with complexity.
 """
 
 import matplotlib.pyplot as plt

@@ -56,8 +56,8 @@ print(f"row 3: accuracy {search.best_score_:.3f}, {search.best_params_}")
 # Draw the front
 # --------------
 #
-# The right plots show the front after some of the trials, and its hypervolume, which no
-# longer rises when further trials are of little use.
+# The right plots show the front at several points of the search, and its hypervolume.
+# When the hypervolume no longer rises, further trials are of little use.
 search.select("knee", X, y)
 figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
 ParetoDisplay.from_search(search, ax=axes)

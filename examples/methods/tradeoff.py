@@ -19,8 +19,8 @@ X, y = load_digits(return_X_y=True)
 # Run the search
 # --------------
 #
-# The cost is the size of the pickled model in bytes. With ``all_tradeoffs``, the search
-# serves all weights of the cost, and you can choose the weight afterwards.
+# The cost is the size of the pickled model in bytes. With ``all_tradeoffs``, the trials
+# cover all weights of the cost, so you can choose the weight after the search.
 search = TradeoffSearchCV(
     SVC(),
     {"C": (1e-1, 1e3, "log-uniform"), "gamma": (1e-5, 1e-1, "log-uniform")},
@@ -33,7 +33,7 @@ search = TradeoffSearchCV(
 ).fit(X, y)
 
 # %%
-# Each row of the curve is the best trial for all tradeoffs between two limits.
+# Each row of the curve is the trial that is best for all tradeoffs between two limits.
 columns = ["tradeoff_from", "tradeoff_to", "score", "cost", "train_fraction"]
 search.tradeoff_curve_[columns].round(4)
 
