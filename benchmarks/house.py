@@ -64,7 +64,7 @@ DERIVED = {"text": "multi_stage"}
 # modules of the core import nothing late.
 TABLES = (
     *("skbayes.search.outside", "skbayes.trial.option_table"),
-    *("skbayes.optimizer.parts", "skbayes.surrogates.registry"),
+    *("skbayes.optimizer.optional_parts", "skbayes.surrogates.registry"),
     "skbayes.search.parameters",
 )
 

@@ -17,7 +17,7 @@ from skbayes.defaults.default import (
 )
 from skbayes.defaults.learned_prior import learned_prior
 from skbayes.defaults.parts import own_values, parts_of
-from skbayes.search.plan import share_of_splits
+from skbayes.search.preparation import share_of_splits
 from skbayes.space import OptimumPrior, Space
 from skbayes.trial.settings import Settings
 from skbayes.utils.did_you_mean import did_you_mean

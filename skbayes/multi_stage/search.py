@@ -40,7 +40,7 @@ from skbayes.search.parameters import (
     SearchSpaces,
     Stopper,
 )
-from skbayes.search.plan import share_of_splits
+from skbayes.search.preparation import share_of_splits
 from skbayes.search.running import Outcome
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Candidates

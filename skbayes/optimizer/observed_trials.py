@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from skbayes.acquisition.observations import Observations
-from skbayes.optimizer import parts
+from skbayes.optimizer import optional_parts
 from skbayes.optimizer.checks import (
     check_cost,
     check_noises,
@@ -120,12 +120,12 @@ class ObservedTrials:
     @cached_property
     def _cost_model(self) -> CostModel:
         n_options = self.space.n_options
-        earlier = parts.cost_model(n_options, self._earlier_costs)
-        return parts.cost_model(n_options, self._costs, earlier)
+        earlier = optional_parts.cost_model(n_options, self._earlier_costs)
+        return optional_parts.cost_model(n_options, self._costs, earlier)
 
     @cached_property
     def _aborted_trials(self) -> AbortedTrials:
-        return parts.aborted_trials(self.space.n_options, self._ends)
+        return optional_parts.aborted_trials(self.space.n_options, self._ends)
 
     def tell(
         self,

@@ -21,7 +21,7 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.observations import Observations
 from skbayes.acquisition.proposers import ModelProposer, Proposer, SamplingProposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
-from skbayes.optimizer import parts
+from skbayes.optimizer import optional_parts
 from skbayes.optimizer.checks import check_direction
 from skbayes.optimizer.initial_design import (
     check_initial_points,
@@ -290,9 +290,9 @@ class Optimizer(ObservedTrials, PickledVersion):
         if not capability(surrogate, "predicts_scores"):
             return SamplingProposer(models[0])
         if self.acquisition.needs_graph:
-            return parts.proposer_on_graph(models[0], self.acquisition)
+            return optional_parts.proposer_on_graph(models[0], self.acquisition)
         if n_objectives > 1:
-            return parts.proposer_of_front(models)
+            return optional_parts.proposer_of_front(models)
         return ModelProposer(models[0], self.acquisition)
 
     def _set_n_objectives(self, n: int) -> None:
@@ -366,7 +366,7 @@ class Optimizer(ObservedTrials, PickledVersion):
             return None
         limit = min(limits, default=None)
         models = self._cost_model, self._aborted_trials
-        return parts.limit_terms(*models, limit, self.cost_budget)
+        return optional_parts.limit_terms(*models, limit, self.cost_budget)
 
     def _next(self, max_cost: float | None) -> tuple[Configuration, float | None]:
         """Return the next configuration and its expected improvement.
@@ -404,7 +404,7 @@ class Optimizer(ObservedTrials, PickledVersion):
         if observations.slacks is None:
             proposer = self._proposer.fit(observations)
         else:
-            proposer, observations = parts.fit_constrained(
+            proposer, observations = optional_parts.fit_constrained(
                 self._proposer, self._constraint_models, observations
             )
         proposer = proposer.with_terms(
@@ -464,11 +464,11 @@ def _check_acquisition(acquisition: Any) -> Acquisition:
     """Return the acquisition function of a name or an instance."""
     if isinstance(acquisition, Acquisition):
         return acquisition
-    if isinstance(acquisition, str) and acquisition in parts.ACQUISITIONS:
-        return parts.acquisition_of(acquisition)
+    if isinstance(acquisition, str) and acquisition in optional_parts.ACQUISITIONS:
+        return optional_parts.acquisition_of(acquisition)
     raise ValueError(
-        f"acquisition must be one of {sorted(parts.ACQUISITIONS)} or an Acquisition, "
-        f"got {acquisition!r}."
+        f"acquisition must be one of {sorted(optional_parts.ACQUISITIONS)} or an "
+        f"Acquisition, got {acquisition!r}."
     )
 
 

@@ -22,7 +22,7 @@ from skbayes.search import choice, outside
 from skbayes.search._configurations import check_configurations, warn_of_empty
 from skbayes.search.display import ResultDisplay
 from skbayes.search.parameters import SearchParameters
-from skbayes.search.plan import (
+from skbayes.search.preparation import (
     draw_seed,
     draw_splits,
     fit_options,

@@ -12,7 +12,7 @@ from sklearn.model_selection import ParameterGrid
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.optimizer.checks import check_takes_noise
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.optimizer.parts import ACQUISITIONS
+from skbayes.optimizer.optional_parts import ACQUISITIONS
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.parameters import (
     ANY_SURROGATE,

@@ -20,7 +20,7 @@ from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.search import outside
 from skbayes.search.parameters import SearchParameters
-from skbayes.search.plan import nearest_point
+from skbayes.search.preparation import nearest_point
 from skbayes.trial.backend import Backend
 from skbayes.trial.evaluator import (
     CandidateEvaluator,

@@ -38,7 +38,7 @@ from skbayes.search.parameters import (
     SearchSpaces,
     Stopper,
 )
-from skbayes.search.plan import parse_initial_points
+from skbayes.search.preparation import parse_initial_points
 from skbayes.space import Space
 from skbayes.text.counts import counted_texts
 from skbayes.text.liblinear import LiblinearClassifier

@@ -38,7 +38,7 @@ from skbayes.search.parameters import (
     TradeoffSurrogate,
     with_acquisition,
 )
-from skbayes.search.plan import drawn_subsets
+from skbayes.search.preparation import drawn_subsets
 from skbayes.search.running import Outcome
 from skbayes.space import OptimumPrior, Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number

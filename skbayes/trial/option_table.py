@@ -117,7 +117,7 @@ def killable(
 ) -> Backend:
     """Return a backend whose fits run in processes that can be killed."""
     kind: Callable[..., Backend] = load(
-        "skbayes.options.limits.backend:KillableBackend"
+        "skbayes.options.limits.killable_backend:KillableBackend"
     )
     return kind(backend, limits, environment)
 

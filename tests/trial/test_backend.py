@@ -92,7 +92,7 @@ def test_every_backend_returns_the_results_in_order(kind):
 
 
 def test_folds_that_cannot_be_sent_give_one_warning():
-    from skbayes.options.limits.backend import KillableBackend
+    from skbayes.options.limits.killable_backend import KillableBackend
 
     class Staying:
         def __reduce__(self):

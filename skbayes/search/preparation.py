@@ -1,4 +1,4 @@
-"""Plan of a search: its space, initial configurations, options, splits and subsets."""
+"""Preparation of a search: initial configurations, options, splits and subsets."""
 
 from __future__ import annotations
 
