@@ -188,7 +188,7 @@ def test_names_that_lightgbm_ignores_are_refused(name):
 
 
 @in_places(
-    "package own value name",
+    "package alias value name",
     [
         ("lightgbm", "feature_fraction", 0.5, "colsample_bytree"),
         ("lightgbm", "bagging_fraction", 0.5, "subsample"),

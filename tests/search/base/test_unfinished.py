@@ -78,7 +78,7 @@ def test_every_search_ends_with_the_own_configuration(kind, refit, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "more, expected",
+    "params, expected",
     [
         ({"refit": "ensemble"}, OWN_VALUES),
         ({"refit": "corrected"}, OWN_VALUES),
