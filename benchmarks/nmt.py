@@ -59,8 +59,8 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     table = load_nmt(task).first(1)
     other = method in METHODS and method not in OURS
     factory = partial(InUnitCube, library=method) if other else make_factory(method)
-    done = run_method(factory, table, seed, label=method, cap=options["cap"] or None)
-    measures = summarize([done], table)
+    replay = run_method(factory, table, seed, label=method, cap=options["cap"] or None)
+    measures = summarize([replay], table)
     return {"figures": [measures[name].mean for name in ("ftb", "ftc", "fb")]}
 
 

@@ -114,9 +114,9 @@ class Gate(BaseEstimator):
         """Fit, raise a ValueError, or use memory until the process is ended."""
         if self.way == "fail":
             raise ValueError("the gate is closed")
-        taken: list[Any] = []
+        arrays: list[Any] = []
         while self.way == "allocate":
-            taken.append(np.ones(4_000_000))
+            arrays.append(np.ones(4_000_000))
             time.sleep(0.001)
         self.fitted_ = True
         return self
@@ -624,8 +624,8 @@ def fit(search: Any, data: tuple, params: dict) -> dict[str, Any]:
         except Exception as error:
             text = f"{type(error).__name__}: {error}".replace(folder, "")
             return {"refused": text}
-    told = [(w.category.__name__, str(w.message).strip().split("\n")) for w in caught]
-    texts = {f"{name}: {lines[0]}" for name, lines in told}
+    pairs = [(w.category.__name__, str(w.message).strip().split("\n")) for w in caught]
+    texts = {f"{name}: {lines[0]}" for name, lines in pairs}
     return record | {"warnings": sorted(texts)}
 
 

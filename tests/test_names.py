@@ -36,8 +36,8 @@ def test_the_package_shows_only_what_users_need():
 def test_modules_are_there_without_being_imported():
     code = "import skbayes, sys; print(skbayes.space.Real(0, 1), skbayes.loop.__name__)"
     code += "; skbayes.text; print('liblinear' in sys.modules)"
-    shown = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert shown.split() == ["Real(0.0,", "1.0)", "skbayes.loop", "False"]
+    output = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert output.split() == ["Real(0.0,", "1.0)", "skbayes.loop", "False"]
 
 
 @pytest.mark.parametrize("fitted", [False, True])

@@ -89,8 +89,8 @@ def test_no_required_package_needs_a_compiler(project):
     assert "liblinear-official" not in names
     extras = project["optional-dependencies"]
     assert any(one.startswith("liblinear-official") for one in extras["text"])
-    everything = re.search(r"\[(.*)\]", extras["test-all"][0])[1].split(",")
-    assert {"test", "text"} <= set(everything)
+    extras_of_all = re.search(r"\[(.*)\]", extras["test-all"][0])[1].split(",")
+    assert {"test", "text"} <= set(extras_of_all)
     # The extra of the core: the packages that it names, and those of its extras.
     ours = re.search(r"\[(.*)\]", extras["test"][0])[1].split(",")
     assert len(extras["test"]) - 1 + sum(len(extras[name]) for name in ours) <= 10
@@ -132,7 +132,7 @@ def test_another_project_with_the_same_import_name_is_noticed(tmp_path):
     package = tmp_path / "skbayes"
     (package / "rvm_ard_models").mkdir(parents=True)
     shutil.copy(skbayes.__file__, package)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", "import skbayes"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
@@ -140,7 +140,7 @@ def test_another_project_with_the_same_import_name_is_noticed(tmp_path):
         text=True,
         check=True,
     )
-    assert "UserWarning: The package sklearn-bayes is installed" in done.stderr
+    assert "UserWarning: The package sklearn-bayes is installed" in process.stderr
 
 
 def test_release_files_have_the_version_and_the_requirements(project):

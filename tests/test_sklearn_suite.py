@@ -31,7 +31,7 @@ EXCEPTIONS = {
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     report = tmp_path_factory.mktemp("drop_in") / "report.json"
-    here = Path(__file__).parent
+    folder = Path(__file__).parent
     modules = [
         str(path)
         for path in sorted(Path(sklearn.__file__).parent.rglob("tests/test_*.py"))
@@ -39,7 +39,7 @@ def outcomes(tmp_path_factory):
     ]
     env = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(here / "helpers"), str(here.parent)]),
+        "PYTHONPATH": os.pathsep.join([str(folder / "helpers"), str(folder.parent)]),
         "DROP_IN_SEARCH": "1",
         "DROP_IN_REPORT": str(report),
         "DROP_IN_REWORD": "1",
@@ -57,22 +57,22 @@ def outcomes(tmp_path_factory):
     # Rewriting the assertions of thousands of tests takes longer than these run.
     command += ["--assert=plain"]
     run = {"env": env, "cwd": report.parent, "capture_output": True, "text": True}
-    done = subprocess.run([*command, *modules], **run, check=False)
-    assert done.returncode in (0, 1), done.stdout[-5000:] + done.stderr[-5000:]
-    return json.loads(report.read_text(encoding="utf-8")), done.stdout
+    process = subprocess.run([*command, *modules], **run, check=False)
+    assert process.returncode in (0, 1), process.stdout[-5000:] + process.stderr[-5000:]
+    return json.loads(report.read_text(encoding="utf-8")), process.stdout
 
 
 def _names(outcomes, outcome):
     """Return the names of the tests with one outcome, without module and parameters."""
     return {
         test.rpartition("::")[2].partition("[")[0]
-        for test, what in outcomes.items()
-        if what == outcome
+        for test, result in outcomes.items()
+        if result == outcome
     }
 
 
 def test_enough_tests_construct_a_search(outcomes):
-    ran = [what for what in outcomes[0].values() if what != "skipped"]
+    ran = [result for result in outcomes[0].values() if result != "skipped"]
     assert len(ran) >= 140
 
 
@@ -83,7 +83,7 @@ def test_the_tests_of_scikit_learn_pass(outcomes):
 
 def test_the_list_of_exceptions_is_not_stale(outcomes):
     # Releases before 1.9 have no callbacks, and no tests of them.
-    passed, failed = (_names(outcomes[0], what) for what in ("passed", "failed"))
+    passed, failed = (_names(outcomes[0], result) for result in ("passed", "failed"))
     assert "test_search_with_2d_array" in failed
     assert not set(EXCEPTIONS) & (passed - failed)
 

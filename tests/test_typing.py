@@ -40,10 +40,10 @@ def test_shared_parameters_have_the_same_types(name):
 def test_editors_complete_the_arguments(name):
     """Jedi only reads the source, of the package as it is installed."""
     jedi = pytest.importorskip("jedi")
-    here = jedi.InterpreterEnvironment()
+    environment = jedi.InterpreterEnvironment()
     names = inspect.signature(getattr(skbayes, name)).parameters
     code = f"from skbayes import {name} as A\nA("
     in_subclass = [code[:-2] + "class B(A):\n    pass\nB("] if name in SEARCHES else []
     for each in [code, *in_subclass]:
-        items = jedi.Script(each, environment=here).complete()
+        items = jedi.Script(each, environment=environment).complete()
         assert {i.name for i in items} >= {f"{n}=" for n in names}

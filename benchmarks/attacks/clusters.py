@@ -70,9 +70,9 @@ class Odd(tally.Scored):
             if self.act == "raise":
                 raise ValueError("the value is 3")
             if self.act == "allocate":
-                taken = []
+                arrays = []
                 while True:
-                    taken.append(np.ones(4_000_000))
+                    arrays.append(np.ones(4_000_000))
                     time.sleep(0.01)
             if self.act == "sleep":
                 time.sleep(ENDLESS)
@@ -164,8 +164,8 @@ def odd(name: str, act: str = "", seconds: float = 0.0, n: int = 6, **kw: Any) -
 def table(search: Any) -> str:
     """Return the table of a search without its times."""
     columns = search.cv_results_.items()
-    kept = {k: np.asarray(v).tolist() for k, v in columns if not k.endswith("_time")}
-    return repr((kept, [trial.state for trial in search.trials_], search.best_params_))
+    cells = {k: np.asarray(v).tolist() for k, v in columns if not k.endswith("_time")}
+    return repr((cells, [trial.state for trial in search.trials_], search.best_params_))
 
 
 def as_alone(name: str, **params: Any) -> bool:

@@ -122,19 +122,19 @@ def killed_once(n_points: int, n_iter: int, n_kills: int) -> tally.Figures:
     """Kill the workers of the given number of trials from outside, once each."""
     chosen = np.random.default_rng(0).permutation(n_iter)[:n_kills]
     values = list(map(repr, values_of(undisturbed(n_iter))))
-    left = {values[k] for k in chosen}
+    remaining = {values[k] for k in chosen}
 
     def kill() -> None:
         for mark in os.listdir(folder):
             value, pid, _ = mark.split("-")
-            if value in left:
-                left.remove(value)
+            if value in remaining:
+                remaining.remove(value)
                 os.kill(int(pid), signal.SIGKILL)
 
     with tempfile.TemporaryDirectory() as folder, tally.meanwhile(kill, lambda: 0.005):
         model = Marked(folder=folder, seconds=0.05)
         search = make(model, n_iter, n_points, n_jobs=2).fit(X, y)
-    return {**equal(search.trials_), "kills": n_kills - len(left)}
+    return {**equal(search.trials_), "kills": n_kills - len(remaining)}
 
 
 def killed_at_random_times(n_iter: int, every: float) -> tally.Figures:
@@ -188,10 +188,10 @@ def is_told(text: str, search: BayesSearchCV) -> bool:
     try:
         search.fit(X, y)
     except BaseException as error:
-        told = f"{type(error).__name__}: {error}"
-        if text in told:
+        message = f"{type(error).__name__}: {error}"
+        if text in message:
             return True
-        raise RuntimeError(f"expected {text!r}, got {told}") from error
+        raise RuntimeError(f"expected {text!r}, got {message}") from error
     return False
 
 
@@ -267,11 +267,11 @@ def on_full_disk(options: str) -> tally.Figures:
     try:
         search.set_params(stopper=fill)
         with joblib.parallel_config("loky", temp_folder=folder):
-            got = search.fit(*data).cv_results_["mean_test_score"]
+            actual = search.fit(*data).cv_results_["mean_test_score"]
     finally:
         subprocess.run(["umount", folder], check=True)
         shutil.rmtree(folder)
-    return tally.count(expected == got)
+    return tally.count(expected == actual)
 
 
 def cases() -> Iterator[tuple]:

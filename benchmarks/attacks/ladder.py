@@ -170,10 +170,10 @@ class Case:
         if timeout is not None:
             # Fits in threads are not aborted.
             assert seconds <= timeout + longest + 1.0, (seconds, timeout)
-        told = any("best_score_ is the score on" in str(w.message) for w in caught)
+        warned = any("best_score_ is the score on" in str(w.message) for w in caught)
         if search.trials_[0].fitted.any():
             self.check_table(search)
-            self.check_choice(search, told)
+            self.check_choice(search, warned)
         return search
 
     def scores(self, trial: Any, metric: str) -> np.ndarray:
@@ -206,18 +206,18 @@ class Case:
         stages = [trial.fidelity.stage for trial in search.trials_]
         assert set(stages) == set(range(max(stages) + 1)), stages
 
-    def check_choice(self, search: MultiStageSearchCV, told: bool) -> None:
+    def check_choice(self, search: MultiStageSearchCV, warned: bool) -> None:
         """Check which trials are compared, and which one is the best."""
         of_stage: dict[int, list[Any]] = {}
         for trial in search.trials_:
             of_stage.setdefault(trial.fidelity.stage, []).append(trial)
         compared = of_stage[0]
         for stage in sorted(of_stage)[1:]:
-            wanted = [self.best(compared).params]
+            expected = [self.best(compared).params]
             if compared[0].fidelity.n_folds is not None:
-                wanted.append(search.trials_[0].params)
-            tried = [trial.params for trial in of_stage[stage]]
-            if all(params in tried for params in wanted):
+                expected.append(search.trials_[0].params)
+            configurations = [trial.params for trial in of_stage[stage]]
+            if all(params in configurations for params in expected):
                 compared = of_stage[stage]
         rows = search.cv_results_["params"]
         assert list(rows) == [trial.params for trial in compared], "rows"
@@ -236,7 +236,7 @@ class Case:
             )
         assert search.best_estimator_.get_params()["quality"] == best.params["quality"]
         data = (chosen.fidelity.train_fraction, chosen.n_folds)
-        assert told == (data < (1.0, N_SPLITS)), (told, data)
+        assert warned == (data < (1.0, N_SPLITS)), (warned, data)
 
     def best(self, trials: list[Any]) -> Any:
         """Return the first of the best trials, in view of the bound."""

@@ -55,9 +55,9 @@ class Bad(tally.Scored):
         re.match("(a+)+$", 64 * "a" + "b")
 
     def _allocating(self) -> None:
-        taken = []
+        arrays = []
         while True:
-            taken.append(np.ones(4_000_000))
+            arrays.append(np.ones(4_000_000))
             time.sleep(0.005)
 
     def _forking(self) -> None:

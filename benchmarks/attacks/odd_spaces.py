@@ -150,7 +150,7 @@ def _peak() -> float:
 def is_limited(category: str, name: str) -> tally.Figures:
     """Run one search in a separate process, and check what it took."""
     program = "import sys; from odd_spaces import run; run(*sys.argv[1:])"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program, category, name],
         cwd=tally.HERE,
         stdout=subprocess.PIPE,
@@ -158,7 +158,7 @@ def is_limited(category: str, name: str) -> tally.Figures:
         check=True,
         timeout=LIMIT,
     )
-    figures = json.loads(done.stdout.splitlines()[-1])
+    figures = json.loads(process.stdout.splitlines()[-1])
     held = (
         figures.pop("trials") == N_ITER
         and figures["slowest, s"] <= MAX_SECONDS

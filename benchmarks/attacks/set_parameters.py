@@ -215,9 +215,9 @@ def legal_values(estimator: Any, package: str, name: str) -> Iterator[Any]:
             number = isinstance(default, int | float) and np.isfinite(default)
             # Larger values of thresholds would leave constant models.
             middle = low + 0.1 * (high - low) if 0 < high < 1e6 else 0.01
-            tried = [default * 2, default * 0.5] if number and default else [middle]
-            tried += [2, 3] if whole else []
-            for value in tried:
+            numbers = [default * 2, default * 0.5] if number and default else [middle]
+            numbers += [2, 3] if whole else []
+            for value in numbers:
                 value = int(value) if whole else float(value)
                 if kind.__contains__(value):
                     values.append(value)
@@ -225,10 +225,10 @@ def legal_values(estimator: Any, package: str, name: str) -> Iterator[Any]:
             values.append(None)
         elif kind in ("boolean", bool) or kind == "verbose":
             values += [True, False]
-    seen = [repr(default), *map(repr, BINARY)]
+    reprs = [repr(default), *map(repr, BINARY)]
     for value in values:
-        if repr(value) not in seen:
-            seen.append(repr(value))
+        if repr(value) not in reprs:
+            reprs.append(repr(value))
             yield value
 
 
@@ -480,7 +480,7 @@ class Beside:
         defaults = own_values(self.set)
         base = own_configuration(space, defaults)
         searched = set(names_of(space))
-        seen: dict[tuple, list] = {}
+        results_of: dict[tuple, list] = {}
         for name, value, config, is_option in deviations(space, defaults, base):
             counts["fits"] += 1
             result = self.run(self.set, config)
@@ -495,7 +495,7 @@ class Beside:
                 for k, v in config.items()
                 if k != name and base.get(k, v) is not v
             )
-            seen.setdefault((name, path), []).append((result, plain))
+            results_of.setdefault((name, path), []).append((result, plain))
             if (
                 is_option
                 and self.parameter != name
@@ -507,7 +507,7 @@ class Beside:
             ):
                 inner = " (searched)" if self.parameter in searched else ""
                 yield "void", f"{label}{inner}"
-        for (name, path), results in seen.items():
+        for (name, path), results in results_of.items():
             skipped = {name, self.parameter} & {*SHORT, *TECHNICAL}
             if name == self.parameter or len(results) < 2 or skipped:
                 continue

@@ -52,7 +52,7 @@ def usage(folder: str) -> dict[str, float]:
 
 def soak(folder: str) -> dict[str, dict[str, float]]:
     """Run the search; return its resources by number of trials."""
-    seen: dict[str, dict[str, float]] = {}
+    figures: dict[str, dict[str, float]] = {}
     begin = time.perf_counter()
 
     def look(trials: object) -> bool:
@@ -61,8 +61,8 @@ def soak(folder: str) -> dict[str, dict[str, float]]:
         if n % EVERY == 0:
             now = time.perf_counter()
             per_trial = 1e3 * (now - begin) / EVERY
-            seen[f"after {n} trials"] = {**usage(folder), "ms per trial": per_trial}
-            print(n, {k: round(v, 1) for k, v in seen[f"after {n} trials"].items()})
+            figures[f"after {n} trials"] = {**usage(folder), "ms per trial": per_trial}
+            print(n, {k: round(v, 1) for k, v in figures[f"after {n} trials"].items()})
             begin = time.perf_counter()
         return False
 
@@ -75,7 +75,7 @@ def soak(folder: str) -> dict[str, dict[str, float]]:
         stopper=look,
         journal=Path(folder) / "journal.db",
     ).fit(X, y)
-    return seen
+    return figures
 
 
 def growth(first: dict[str, float], last: dict[str, float]) -> tally.Figures:

@@ -65,8 +65,8 @@ def main(cases: Callable[..., Iterable[tuple]], n_cases: int | None = None) -> N
                 add(counts.setdefault(category, {}), figures)
                 if failure is not None and failure not in failures:
                     failures.add(failure)
-                    what = f"{category}, case {number} of seed {args.seed}"
-                    print(f"{what}: {ascii(failure)[:300]}", flush=True)
+                    case = f"{category}, case {number} of seed {args.seed}"
+                    print(f"{case}: {ascii(failure)[:300]}", flush=True)
     except KeyboardInterrupt:
         print("interrupted")
     width = max(map(len, counts), default=0)
@@ -84,15 +84,15 @@ def run(check: Callable[..., Any], arguments: list[Any]) -> tuple[Figures, str |
     begin = time.perf_counter()
     try:
         result = check(*arguments)
-        told = f"{check.__name__}{tuple(arguments)} returned {result}"
+        message = f"{check.__name__}{tuple(arguments)} returned {result}"
     except Exception as error:
-        result, told = False, f"{type(error).__name__}: {error}"
+        result, message = False, f"{type(error).__name__}: {error}"
     figures = result if isinstance(result, dict) else {"held": int(bool(result))}
     if "held" not in figures:
         return figures, None
     figures = {"tried": 1, **figures}
     figures.setdefault("longest_s", time.perf_counter() - begin)
-    return figures, None if figures["held"] == figures["tried"] else told
+    return figures, None if figures["held"] == figures["tried"] else message
 
 
 def add(total: Figures, figures: Figures) -> None:

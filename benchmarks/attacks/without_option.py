@@ -118,7 +118,7 @@ def main() -> None:
             "SKBAYES_WITHOUT": json.dumps(copy_without(removed, copy)),
         }
         options = ["-p", "without_option"] * args.sample + [f"--junitxml={report}"]
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *options, *(others or ["tests"])],
             cwd=copy,
             env={**os.environ, **variables},
@@ -126,11 +126,11 @@ def main() -> None:
         if args.save:
             used = resource.getrusage(resource.RUSAGE_CHILDREN)
             minutes = round((used.ru_utime + used.ru_stime) / 60, 1)
-            saved = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            records = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
             command = " ".join(one for one in sys.argv[1:] if one != "--save")
-            saved[command] = {**counts_of(report), "processor minutes": minutes}
-            RESULTS.write_text(json.dumps(saved, indent=2) + "\n", "utf-8")
-    raise SystemExit(done.returncode)
+            records[command] = {**counts_of(report), "processor minutes": minutes}
+            RESULTS.write_text(json.dumps(records, indent=2) + "\n", "utf-8")
+    raise SystemExit(process.returncode)
 
 
 if __name__ == "__main__":

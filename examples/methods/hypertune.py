@@ -38,12 +38,12 @@ print(f"best on all data: {search.best_params_}, accuracy {search.best_score_:.4
 # the star is the best of them.
 small = [(params["C"], params["gamma"]) for params in search.small_optima_]
 trials = [trial for trial in search.trials_ if trial.fidelity.stage == 1]
-tried = np.array([(trial.params["C"], trial.params["gamma"]) for trial in trials])
+positions = np.array([(trial.params["C"], trial.params["gamma"]) for trial in trials])
 scores = [trial.score for trial in trials]
 best = search.best_params_
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 axes.plot(*zip(*small, strict=True), "x", color="C3", ms=9, label="small samples")
-points = axes.scatter(*tried.T, c=scores, vmin=0.95, label="all data")
+points = axes.scatter(*positions.T, c=scores, vmin=0.95, label="all data")
 axes.plot(best["C"], best["gamma"], "*", color="C1", ms=15, label="best")
 figure.colorbar(points, label="accuracy on all data")
 axes.set(xscale="log", yscale="log", xlabel="C", ylabel="gamma")

@@ -24,15 +24,15 @@ truth = 0.5 * np.sin(12 * x) + 1.6 * x * (1 - x)
 # The optimizer runs nine trials. After three, five and nine trials, the predictions are
 # stored.
 optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
-tried, scores, predictions = [], [], {}
+positions, scores, predictions = [], [], {}
 for n in range(1, 10):
     params = optimizer.ask()
-    tried.append(params["x"])
+    positions.append(params["x"])
     scores.append(np.interp(params["x"], x, truth) + 0.05 * rng.standard_normal())
     optimizer.tell(params, scores[-1])
     if n in (3, 5, 9):
         mean, sd = optimizer.predict([{"x": value} for value in x])
-        incumbent = optimizer.predict([{"x": value} for value in tried])[0].max()
+        incumbent = optimizer.predict([{"x": value} for value in positions])[0].max()
         predictions[n] = mean, sd, ExpectedImprovement()(mean, sd, incumbent).value
 print(f"best of 9 trials: x = {optimizer.best_params['x']:.3f}")
 print(f"maximum of the true function: x = {x[truth.argmax()]:.3f}")
@@ -54,7 +54,7 @@ for (upper, lower), (n, (mean, sd, log_improvement)) in zip(
     upper.fill_between(x, mean - 2 * sd, mean + 2 * sd, color="C0", alpha=0.3)
     upper.plot(x, mean, "C0")
     upper.plot(x, truth, "--", color="0.5")
-    upper.plot(tried[:n], scores[:n], "o", color="0.1", ms=4)
+    upper.plot(positions[:n], scores[:n], "o", color="0.1", ms=4)
     upper.set(ylim=(-0.8, 1.4), xlim=(0, 1), title=f"{n} trials", xticks=[])
     lower.fill_between(x, np.exp(log_improvement), color="C1")
     lower.axvline(x[log_improvement.argmax()], color="0.1", ls=":")

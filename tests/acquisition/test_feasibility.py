@@ -90,10 +90,10 @@ def test_unknown_slacks_are_left_out():
     one, other = (fit_feasibility([model()], o).value(X) for o in (data, extended))
     np.testing.assert_array_equal(one, other)
     assert extended.violation[-1] == np.inf
-    nothing = Observations(
+    unknown = Observations(
         data.X, data.scores, data.noise, data.pending, slacks=data.slacks * np.nan
     )
-    assert fit_feasibility([model()], nothing) is None
+    assert fit_feasibility([model()], unknown) is None
 
 
 def test_the_best_to_improve_on_keeps_the_constraints():
@@ -101,8 +101,8 @@ def test_the_best_to_improve_on_keeps_the_constraints():
     assert 0 < data.kept.sum() < len(data.X)
     proposer = ModelProposer(GaussianProcess(n_samples=0), ExpectedImprovement())
     fitted, _ = fit_constrained(proposer, [model(), model()], data)
-    believed = fitted.surrogate.predict(data.X[data.kept])[0].max()
-    assert fitted.best_f.item() == pytest.approx(believed, rel=1e-9)
+    mean = fitted.surrogate.predict(data.X[data.kept])[0].max()
+    assert fitted.best_f.item() == pytest.approx(mean, rel=1e-9)
     X = np.random.default_rng(4).random((6, 2))
     best = fitted.best_f
     plain = ExpectedImprovement()(*fitted.surrogate.predict(X), best).value[0]
@@ -142,8 +142,8 @@ def test_all_that_keep_the_constraints_come_first(seed):
     usable = np.flatnonzero(np.isfinite(scores))
     expected = sorted(usable, key=lambda i: (data.violation[i], -scores[i]))
     actual = sorted(usable, key=lambda i: -ordered[i])
-    kept = int(data.kept[usable].sum())
-    assert actual[:kept] == expected[:kept]
+    n_kept = int(data.kept[usable].sum())
+    assert actual[:n_kept] == expected[:n_kept]
     assert actual == expected
 
 

@@ -82,8 +82,8 @@ def test_a_random_walk_labels_the_nodes_that_it_reaches():
         reaches = harmonic([best, node], np.array([0.0, 1.0]))
         labels.append(float(GRAPH.W[best] @ reaches / GRAPH.W[best].sum() > 0.5))
     assert sorted(set(labels)) == [0.0, 1.0]
-    got = to_labels("random-walk", Y, GRAPH, LABELED)
-    np.testing.assert_array_equal(got, labels)
+    actual = to_labels("random-walk", Y, GRAPH, LABELED)
+    np.testing.assert_array_equal(actual, labels)
     worth = by_definition(np.array(labels))
     np.testing.assert_allclose(
         proposer("random-walk").scores(NODES[FREE]), worth[FREE], rtol=1e-5

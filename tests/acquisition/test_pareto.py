@@ -51,27 +51,27 @@ def test_gradients_agree_with_finite_differences(n_samples):
 
 
 def test_the_expected_improvement_is_a_share_of_the_volume_there_is():
-    told = observations()
-    told = Observations(told.X, told.scores + 1.0, told.noise, told.pending)
-    proposer = unfitted((0, 0)).fit(told)
+    data = observations()
+    data = Observations(data.X, data.scores + 1.0, data.noise, data.pending)
+    proposer = unfitted((0, 0)).fit(data)
     predictions = [model.predict(CANDIDATES) for model in proposer.surrogates]
     mean, sd = (np.column_stack([p[i][0] for p in predictions]) for i in range(2))
-    believed = np.column_stack([m.predict(told.X)[0][0] for m in proposer.surrogates])
-    reference = reference_point(told.y)
-    box = np.prod(told.y.max(axis=0) - reference)
-    acquisition = ExpectedHypervolumeImprovement(believed, reference)
+    means = np.column_stack([m.predict(data.X)[0][0] for m in proposer.surrogates])
+    reference = reference_point(data.y)
+    box = np.prod(data.y.max(axis=0) - reference)
+    acquisition = ExpectedHypervolumeImprovement(means, reference)
     for i, row in enumerate(CANDIDATES):
         value = np.exp(acquisition(mean[[i]], sd[[i]]).value[0])
         assert proposer.expected_improvement(row) == pytest.approx(value / box)
 
 
 def test_costs_count_by_their_logarithms():
-    told = observations()
-    costs = np.exp(3 * told.scores)
+    data = observations()
+    costs = np.exp(3 * data.scores)
     noise = np.full_like(costs, 0.01)
-    one = unfitted().fit(Observations(told.X, -costs, noise, told.pending))
+    one = unfitted().fit(Observations(data.X, -costs, noise, data.pending))
     # The values are shifted, so that they are no costs.
-    logs = Observations(told.X, 99.0 - np.log(costs), noise / costs**2, told.pending)
+    logs = Observations(data.X, 99.0 - np.log(costs), noise / costs**2, data.pending)
     other = unfitted().fit(logs)
     np.testing.assert_allclose(
         one.scores(CANDIDATES), other.scores(CANDIDATES), rtol=1e-6
@@ -79,21 +79,21 @@ def test_costs_count_by_their_logarithms():
 
 
 def test_pending_points_are_worth_less_than_before():
-    told = observations()
-    alone = unfitted().fit(told)
+    data = observations()
+    alone = unfitted().fit(data)
     row = CANDIDATES[[np.argmax(alone.scores(CANDIDATES))]]
-    waiting = unfitted().fit(Observations(told.X, told.scores, told.noise, row))
+    waiting = unfitted().fit(Observations(data.X, data.scores, data.noise, row))
     assert waiting.scores(row)[0] < alone.scores(row)[0] - 1.0
 
 
 def test_each_objective_may_fail_for_itself():
-    told = observations()
-    scores = told.scores.copy()
+    data = observations()
+    scores = data.scores.copy()
     scores[3, 0] = scores[5] = np.nan
-    proposer = unfitted().fit(Observations(told.X, scores, told.noise, told.pending))
+    proposer = unfitted().fit(Observations(data.X, scores, data.noise, data.pending))
     worst = np.nanmin(scores, axis=0)
     filled = np.where(np.isnan(scores), worst, scores)
-    expected = unfitted().fit(Observations(told.X, filled, told.noise, told.pending))
+    expected = unfitted().fit(Observations(data.X, filled, data.noise, data.pending))
     np.testing.assert_array_equal(
         proposer.scores(CANDIDATES), expected.scores(CANDIDATES)
     )

@@ -72,8 +72,8 @@ def test_failures_count_as_the_lowest_score():
     data = Observations(X, np.array([1.0, np.nan, 3.0, -2.0]), np.zeros(4), X[:0])
     np.testing.assert_array_equal(data.y, [1.0, -2.0, 3.0, -2.0])
     np.testing.assert_array_equal(data.incumbents[:2], X[[2, 0]])
-    nothing = Observations(X[:2], np.full(2, np.nan), np.zeros(2), X[:0])
-    assert nothing.incumbents.shape == (0, 1)
+    failed = Observations(X[:2], np.full(2, np.nan), np.zeros(2), X[:0])
+    assert failed.incumbents.shape == (0, 1)
 
 
 class Peak(Proposer):

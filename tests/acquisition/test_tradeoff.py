@@ -132,8 +132,8 @@ def test_improvement_of_the_tradeoff_is_that_of_samples():
     assert value == pytest.approx(gain - 0.3 * excess, rel=1e-6)
     mean, m, s = np.array([0.7, 0.9]), np.array([-2.0, 0.5]), np.array([0.1, 0.1])
     beliefs = Beliefs(mean, s, m, s)
-    believed = ScoreLessExcess(1.0, LogCost()).believed(beliefs)
-    np.testing.assert_array_equal(believed, mean)
+    means = ScoreLessExcess(1.0, LogCost()).believed(beliefs)
+    np.testing.assert_array_equal(means, mean)
     assert ImprovementOfTradeoff(1.0, LogCost()).believed(beliefs).argmax() == 0
 
 

@@ -160,11 +160,11 @@ def test_torn_line_costs_one_run(small, tmp_path):
 def test_longer_runs_serve_for_shorter_ones_and_not_the_reverse(table, tmp_path):
     long = benchmark(["random"], [table], seeds=2, folder=tmp_path, cap=30)
     (path,) = tmp_path.glob("*")
-    kept = path.read_text()
+    content = path.read_text()
     short = benchmark(["random"], [table], seeds=2, folder=tmp_path, cap=12)
     assert [run.rows for run in short] == [run.rows[:12] for run in long]
     assert not any(run.finished for run in short)
-    assert path.read_text() == kept
+    assert path.read_text() == content
     longer = benchmark(["random"], [table], seeds=2, folder=tmp_path, cap=40)
     assert [run.rows[:30] for run in longer] == [run.rows for run in long]
 

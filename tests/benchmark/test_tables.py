@@ -140,13 +140,13 @@ def test_wrong_tables_are_refused_by_name(change, message):
 
 def test_optimizer_proposes_every_row_once_and_nothing_else(table):
     optimizer = Optimizer(table.space, n_initial_points=0, random_state=0)
-    asked = []
+    rows = []
     optimizer.tell(table.params[0], 0.0)
     for number in range(len(table) - 1):
         params = optimizer.ask()
-        asked.append(table.params.index(params))
+        rows.append(table.params.index(params))
         optimizer.tell(params, float(number))
-    assert sorted(asked) == [1, 2, 3]
+    assert sorted(rows) == [1, 2, 3]
     with pytest.raises(SpaceExhausted):
         optimizer.ask()
 

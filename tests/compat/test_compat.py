@@ -30,8 +30,8 @@ def test_callbacks_exist_since_release_1_9():
 def test_private_functions_take_what_we_give_them():
     from sklearn.model_selection import _validation
 
-    taken = inspect.signature(_validation._fit_and_score).parameters
-    assert set(taken) >= {
+    accepted = inspect.signature(_validation._fit_and_score).parameters
+    assert set(accepted) >= {
         *("estimator", "X", "y", "scorer", "train", "test", "verbose", "parameters"),
         *("fit_params", "score_params", "return_train_score", "return_times"),
         *("return_n_test_samples", "split_progress", "candidate_progress"),

@@ -11,9 +11,9 @@ PROGRAM = Path(__file__).parents[1] / "helpers" / "hidden_names.py"
 
 
 def test_fit_names_what_is_missing_and_the_import_works():
-    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    usual, *rows = map(json.loads, done.stdout.splitlines())
+    process = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    usual, *rows = map(json.loads, process.stdout.splitlines())
     assert usual["missing"] == [] and usual["error"] is None
     hidden = [row["hidden"] for row in rows]
     assert len(hidden[-1]) == len(private_names.LOOKED_UP)

@@ -84,15 +84,15 @@ def tried_first(prior):
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_each_model_begins_with_the_best_of_its_portfolio(notation, model):
     prior = prior_of(pipeline(model), NOTATIONS[notation])
-    tried = tried_first(prior)
-    kinds = [model_of(params, type(model).__name__) for params in tried]
+    first = tried_first(prior)
+    kinds = [model_of(params, type(model).__name__) for params in first]
     expected = {"LogisticRegression", "SVC"}
     if notation != "step":
         expected.add("RandomForestClassifier")
     if notation == "own model is implied" and isinstance(model, SVC):
         expected.remove("LogisticRegression")
     assert set(kinds) == expected and len(kinds) == len(expected)
-    for kind, params in zip(kinds, tried, strict=True):
+    for kind, params in zip(kinds, first, strict=True):
         if kind in SLOPES:
             assert params["clf__C"] == pytest.approx(3.0, rel=1e-3)
     # Densities would prefer some of the models.
@@ -139,14 +139,14 @@ def test_models_within_a_model_have_priors():
             ]
         ),
     }
-    tried = tried_first(prior_of(pipeline(), notation))
-    assert {type(one["clf"]).__name__ for one in tried} == {
+    first = tried_first(prior_of(pipeline(), notation))
+    assert {type(one["clf"]).__name__ for one in first} == {
         *("AdaBoostClassifier", "LogisticRegression", "DecisionTreeClassifier")
     }
-    nested = [one["clf__estimator"] for one in tried if "clf__estimator" in one]
+    nested = [one["clf__estimator"] for one in first if "clf__estimator" in one]
     assert {repr(one) for one in nested} == {*map(repr, trees), "SVC()"}
     # The estimator's own values of the other steps.
-    assert all(repr(one["scale"]) == "StandardScaler()" for one in tried)
+    assert all(repr(one["scale"]) == "StandardScaler()" for one in first)
 
 
 def test_a_constraint_may_exclude_the_values_of_a_model():

@@ -151,10 +151,10 @@ def test_packages_that_the_user_has_not_imported_are_not_imported():
         "print({'lightgbm', 'xgboost', 'catboost', 'sklearn.ensemble'} "
         "& set(sys.modules))"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "set()"
+    assert process.stdout.strip() == "set()"
 
 
 def _weights(name, n_first, n_rest, own_score=False, **params):

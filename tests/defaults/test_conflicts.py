@@ -75,8 +75,8 @@ NONE_LEFT: list[tuple[str, str, list[dict]]] = [
     ("KernelPCA", "kernel", [{"kernel": "poly", "degree": 2},
                              {"kernel": "poly", "coef0": 2.0}]),
 ]  # fmt: skip
-LEFT = [(name, one, params, []) for name, one, sets in NONE_LEFT for params in sets]
-LEFT += [
+OPTIONS = [(name, one, params, []) for name, one, sets in NONE_LEFT for params in sets]
+OPTIONS += [
     (XGB, "booster", {"reg_alpha": 0.5}, ["gbtree", "gblinear"]),
     (XGB, "booster", {"booster": "dart"}, ["gbtree", "gblinear", "dart"]),
     ("SVC", "kernel", {"gamma": 0.1}, ["rbf", "poly"]),
@@ -85,10 +85,10 @@ LEFT += [
 
 
 @pytest.mark.parametrize(
-    ("name", "searched", "params", "left"), LEFT, ids=lambda one: str(one)[:30]
+    ("name", "searched", "params", "options"), OPTIONS, ids=lambda one: str(one)[:30]
 )
 def test_entries_that_conflict_with_a_set_parameter_are_removed(
-    name, searched, params, left
+    name, searched, params, options
 ):
     default = _space(_make(name))
     assert searched in names_in(default) or "solver" in params
@@ -96,7 +96,7 @@ def test_entries_that_conflict_with_a_set_parameter_are_removed(
     steps = Pipeline([("m", estimator)])
     bagging = BaggingClassifier(estimator)
     for prefix, one in (("", estimator), ("m__", steps), ("estimator__", bagging)):
-        assert list(_options(_space(one), prefix + searched)) == left
+        assert list(_options(_space(one), prefix + searched)) == options
     data = ["aa bb", "aa cc"] * 20 if "Vectorizer" in name else X
     plain = clone(estimator).set_params(n_components=2) if name == "FastICA" else None
     for config in Space.from_notation(_space(estimator)).covering_sample():

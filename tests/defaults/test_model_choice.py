@@ -98,7 +98,7 @@ COLUMNS = {
 }
 X = frame(**COLUMNS)
 ROWS = [{name: X[name].iloc[i] for name in X} for i in range(6)]
-NOTHING = [np.nan, None, pd.NA, pd.NaT]
+MISSING = [np.nan, None, pd.NA, pd.NaT]
 TARGETS = {"Classifier": CODES, "Regressor": VALUES}
 SPARSE = sparse.random(N, 40, 0.2, format="csr", random_state=0)
 # Tables that can be used, with their targets.
@@ -354,8 +354,8 @@ def pipelines(kind, train):
     extra = []
     for package, name in [("lightgbm", "LGBM"), ("xgboost", "XGB")]:
         quiet = {"verbose": -1} if name == "LGBM" else {}
-        made = getattr(pytest.importorskip(package), name + kind)
-        extra.append(made(n_estimators=3, n_jobs=1, **quiet))
+        kind_of_model = getattr(pytest.importorskip(package), name + kind)
+        extra.append(kind_of_model(n_estimators=3, n_jobs=1, **quiet))
     catboost = getattr(pytest.importorskip("catboost"), "CatBoost" + kind)
     extra.append(catboost(iterations=3, verbose=0, allow_writing_files=False))
     choice = models(X, TARGETS[kind], extra=extra)
@@ -389,8 +389,8 @@ def assert_equal(actual, expected):
 
 def empty_tables():
     """Yield tables with a row of missing values, as users get them."""
-    for nothing in NOTHING:
-        yield pd.DataFrame([dict.fromkeys(X, nothing)])
+    for missing in MISSING:
+        yield pd.DataFrame([dict.fromkeys(X, missing)])
     yield pd.read_csv(io.StringIO(X[:1].assign(**dict.fromkeys(X)).to_csv(index=False)))
     types = {name: X[name].dtype for name in X if X[name].dtype.kind not in "biu"}
     yield pd.DataFrame([dict.fromkeys(X)]).astype(types)
@@ -400,8 +400,8 @@ def test_a_missing_value_is_the_same_in_all_types_of_columns(columns):
     for transformer in columns:
         results = [transformer.transform(table) for table in empty_tables()]
         lacking = [
-            pd.DataFrame([{**ROWS[0], name: nothing} for name in X])
-            for nothing in NOTHING
+            pd.DataFrame([{**ROWS[0], name: missing} for name in X])
+            for missing in MISSING
         ]
         mixed = [transformer.transform(table) for table in lacking]
         for result in results[1:]:
@@ -453,8 +453,8 @@ def test_a_column_of_polars_may_be_empty():
     table = pl.DataFrame({"x": VALUES, "c": list(CLASSES), "t": list(DATES)})
     table = table.with_columns(pl.col("c").cast(pl.Categorical).alias("k"))
     pipeline = models(table, CODES).estimator.fit(table, CODES)
-    nothing = pl.DataFrame(dict.fromkeys(table.columns, [None]))
-    assert np.isfinite(pipeline.predict_proba(nothing)).all()
+    empty = pl.DataFrame(dict.fromkeys(table.columns, [None]))
+    assert np.isfinite(pipeline.predict_proba(empty)).all()
 
 
 def test_dates_numbers_and_strings_are_converted():

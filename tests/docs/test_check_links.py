@@ -78,10 +78,10 @@ def test_the_command_prints_broken_links_and_fails(pages):
         command = [sys.executable, str(SCRIPT), str(pages)]
         return subprocess.run(command, capture_output=True, text=True)
 
-    done = run()
-    assert done.returncode == 0 and "3 pages: 0 broken links" in done.stdout
+    process = run()
+    assert process.returncode == 0 and "3 pages: 0 broken links" in process.stdout
     (pages / "bad.html").write_text(BROKEN[0])
-    done = run()
-    assert done.returncode == 1 and "nowhere.html: no such file" in done.stderr
+    process = run()
+    assert process.returncode == 1 and "nowhere.html: no such file" in process.stderr
     (pages / "index.html").unlink()
     assert run().returncode == 2

@@ -81,8 +81,8 @@ def scheduler(tmp_path):
             threads = ["--nthreads", "2", "--no-nanny"]
             options = threads if kind == "worker" else ["--port", "0"]
             command = [sys.executable, "-m", f"distributed.cli.dask_{kind}"]
-            where = {"cwd": tmp_path, "env": ENVIRONMENT, "stderr": subprocess.DEVNULL}
-            process = subprocess.Popen([*command, *shared, *options], **where)
+            kwargs = {"cwd": tmp_path, "env": ENVIRONMENT, "stderr": subprocess.DEVNULL}
+            process = subprocess.Popen([*command, *shared, *options], **kwargs)
             stack.callback(process.wait)
             stack.callback(process.terminate)
             while not place.exists():

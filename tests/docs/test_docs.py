@@ -153,8 +153,8 @@ def test_the_reference_lists_what_the_packages_hand_out():
         if hasattr(module, "__path__"):
             listed = {id(_resolve(name)) for name in public - WITHOUT_PAGE}
             assert listed <= documented, home
-    shown = {f"skbayes.{name}" for name in skbayes._PACKAGES}
-    assert shown <= HOMES
+    modules = {f"skbayes.{name}" for name in skbayes._PACKAGES}
+    assert modules <= HOMES
 
 
 def test_entry_points_have_examples():
@@ -188,10 +188,10 @@ def test_pages_show_the_parameters_and_the_methods(tmp_path):
     for name in SEARCHES:
         page = (tmp_path / "html" / f"skbayes.{name}.html").read_text(encoding="utf-8")
         signature = re.search(rf'<dt [^>]*id="skbayes.{name}">.*?</dt>', page, re.S)
-        shown = html.unescape(re.sub(r"<[^>]*>", "", signature[0]))
+        signature_text = html.unescape(re.sub(r"<[^>]*>", "", signature[0]))
         n_iter = inspect.signature(getattr(skbayes, name)).parameters["n_iter"].default
-        assert f"n_iter={n_iter}" in shown
-        assert "*args" not in shown
+        assert f"n_iter={n_iter}" in signature_text
+        assert "*args" not in signature_text
         for method in ("fit", "predict", "score", "set_params"):
             assert f'id="skbayes.{name}.{method}"' in page
 
@@ -238,12 +238,12 @@ class ApproximateOutput(doctest.OutputChecker):
     def check_output(self, want, got, optionflags):
         if super().check_output(want, got, optionflags):
             return True
-        shown, actual = (list(map(float, FLOAT.findall(text))) for text in (want, got))
-        if not shown or len(shown) != len(actual):
+        left, right = (list(map(float, FLOAT.findall(text))) for text in (want, got))
+        if not left or len(left) != len(right):
             return False
         parts = (FLOAT.sub("#", text) for text in (want, got))
         return super().check_output(*parts, optionflags) and all(
-            abs(a - b) <= TOLERANCE * abs(a) for a, b in zip(shown, actual, strict=True)
+            abs(a - b) <= TOLERANCE * abs(a) for a, b in zip(left, right, strict=True)
         )
 
 
@@ -267,8 +267,8 @@ def _run_block(block, page, namespace):
         exec(code, namespace)
     elif block.language == "pycon":
         parser = doctest.DocTestParser()
-        where = (namespace, page.name, str(page), block.line)
-        test = parser.get_doctest(block.code + "\n", *where)
+        location = (namespace, page.name, str(page), block.line)
+        test = parser.get_doctest(block.code + "\n", *location)
         _run_examples([test])
         namespace.update(test.globs)
 
@@ -298,11 +298,11 @@ def test_the_snippet_with_a_cluster_is_a_script(tmp_path):
     snippet = snippet.replace("n_workers=2", "n_workers=1")
     script = tmp_path / "script.py"
     script.write_text(f"{setup}\n\n{snippet}\n", encoding="utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert set(ast.literal_eval(done.stdout)) == {"svc__C", "svc__gamma"}
+    assert process.returncode == 0, process.stderr
+    assert set(ast.literal_eval(process.stdout)) == {"svc__C", "svc__gamma"}
 
 
 def _sides(block):

@@ -106,9 +106,9 @@ def test_conditional_pipeline_tries_each_model(run, fewer_rows, fewer_trees):
     printed, names = run("basics/conditional_pipeline")
     assert number(printed, "accuracy ") > 0.9
     assert len(names["best"]) == 3
-    tried = names["search"].cv_results_["params"]
-    assert len({type(params["model"]) for params in tried}) == 3
-    assert all(map(names["allowed"], tried))
+    params = names["search"].cv_results_["params"]
+    assert len({type(params["model"]) for params in params}) == 3
+    assert all(map(names["allowed"], params))
 
 
 def test_which_model_counts_trials_by_model(run):
@@ -134,8 +134,8 @@ def test_resuming_tries_the_same_configurations(run, fewer_rows):
 def test_mixed_columns_tries_two_encoders(run):
     _, names = run("data/mixed_columns")
     assert names["search"].best_score_ > 0.7  # R2
-    tried = names["search"].cv_results_["params"]
-    assert len({type(params["columns__encode"]) for params in tried}) >= 2
+    params = names["search"].cv_results_["params"]
+    assert len({type(params["columns__encode"]) for params in params}) >= 2
     assert names["search"].best_params_["model__n_estimators"] > 1
     assert names["frame"]["temperature"].isna().any()
 

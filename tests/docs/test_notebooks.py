@@ -56,7 +56,7 @@ None"""
     cells = [nbformat.v4.new_code_cell(source) for source in [program, *sources]]
     notebook = nbformat.v4.new_notebook(cells=cells)
     nbclient.NotebookClient(notebook, timeout=120).execute()
-    shown = [cell.outputs for cell in notebook.cells[1:]]
-    assert [len(outputs) for outputs in shown] == [1, 0, 1]
-    for data in (shown[0][0].data, shown[2][0].data):
+    outputs_of_cells = [cell.outputs for cell in notebook.cells[1:]]
+    assert [len(outputs) for outputs in outputs_of_cells] == [1, 0, 1]
+    for data in (outputs_of_cells[0][0].data, outputs_of_cells[2][0].data):
         assert "image/png" in data and "array" not in data["text/plain"]

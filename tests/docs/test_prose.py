@@ -111,7 +111,7 @@ def test_the_command_prints_problems_and_fails(tmp_path):
         return subprocess.run(command, capture_output=True, text=True)
 
     assert run(good).returncode == 0
-    done = run(good, bad)
-    assert done.returncode == 1
-    assert f"{bad}:1: skbayes.opening" in done.stdout
+    process = run(good, bad)
+    assert process.returncode == 1
+    assert f"{bad}:1: skbayes.opening" in process.stdout
     assert "1 skbayes.opening" in run("--counts", bad).stdout

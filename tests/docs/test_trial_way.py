@@ -7,8 +7,8 @@ import trial_way
 
 def test_the_figure_shows_all_records_in_order():
     steps = trial_way.way_of_a_trial()
-    made = [step.record for step in steps]
-    assert set(made) == {kind.__name__ for kind in trial_way.RECORDS} | {made[-1]}
+    records = [step.record for step in steps]
+    assert set(records) == {kind.__name__ for kind in trial_way.RECORDS} | {records[-1]}
     order = [
         "Job",
         "Configuration",
@@ -17,7 +17,7 @@ def test_the_figure_shows_all_records_in_order():
         "Trial",
         "row of cv_results_",
     ]
-    assert [record for record in made if record in order] == order
+    assert [record for record in records if record in order] == order
     assert [step.record for step in steps if step.is_in_worker] == ["FoldResult"]
     texts = [text.text for text in ET.fromstring(trial_way.figure(steps)).iter()]
     assert all(step.summary in texts for step in steps)

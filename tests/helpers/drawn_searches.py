@@ -125,8 +125,8 @@ def running_journal(path, n_done=2, n_running=2):
         for number in range(n_done + n_running):
             journal.record_proposal(number, params[number], None)
             if number < n_done:
-                made = trial(
+                result = trial(
                     number, -1.0 / (number + 1), params[number], started=time.time()
                 )
-                journal.record_result(made)
+                journal.record_result(result)
     return space, params

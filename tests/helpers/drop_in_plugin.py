@@ -162,8 +162,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         name = getattr(item, "originalname", item.name)
         cls = getattr(item, "cls", None)
-        wanted = _tests_that_mention(str(item.path))
-        (keep if {name, cls and cls.__name__} & wanted else drop).append(item)
+        mentioned = _tests_that_mention(str(item.path))
+        (keep if {name, cls and cls.__name__} & mentioned else drop).append(item)
     items[:] = keep
     config.hook.pytest_deselected(items=drop)
     if os.environ.get("DROP_IN_REWORD"):

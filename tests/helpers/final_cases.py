@@ -400,11 +400,11 @@ def rules_and_bounds_hold(case):
 
 def predictions_are_those_of_independent_fits(case):
     """Members are fits of different splits, a single model is fitted on all rows."""
-    search, everything = case.search, np.arange(len(case.y))
+    search, all_rows = case.search, np.arange(len(case.y))
     if search.get_params().get("early_stopping") is not None:
         return
     if not case.is_ensemble:
-        model = case.fitted(search.best_params_, everything)
+        model = case.fitted(search.best_params_, all_rows)
         np.testing.assert_array_equal(search.predict(case.X), model.predict(case.X))
         return
     splits = itertools.cycle(case.all_splits())

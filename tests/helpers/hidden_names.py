@@ -93,10 +93,10 @@ def main():
     modules = dependents()
     names = list(import_module(PRIVATE_NAMES).LOOKED_UP)
     print(json.dumps({"hidden": [], **search_anew(modules)}))
-    for some in [*([one] for one in names), names]:
+    for pairs in [*([one] for one in names), names]:
         with ExitStack() as stack:
-            if any([hide(stack, owner, name) for owner, name in some]):
-                hidden = [name for _, name in some]
+            if any([hide(stack, owner, name) for owner, name in pairs]):
+                hidden = [name for _, name in pairs]
                 print(json.dumps({"hidden": hidden, **search_anew(modules)}))
 
 

@@ -31,9 +31,9 @@ def compute():
 
 def allocate():
     """Allocate memory without end."""
-    taken = []
+    arrays = []
     while True:
-        taken.append(np.ones(2_000_000))
+        arrays.append(np.ones(2_000_000))
         time.sleep(0.005)
 
 

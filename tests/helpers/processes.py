@@ -148,9 +148,9 @@ def spread(estimator, X, y=None):
     return -float(np.max(np.bincount(labels)) / len(labels))
 
 
-def noted(place, what):
+def noted(place, event):
     """Return the processes that have sent or received rows, by their notes."""
-    return [int(path.name.split(".")[-2]) for path in Path(place).glob(f"{what}.*")]
+    return [int(path.name.split(".")[-2]) for path in Path(place).glob(f"{event}.*")]
 
 
 class SentRows(np.ndarray):
@@ -173,5 +173,5 @@ def _received(rows, place):
     return SentRows.of(rows, place)
 
 
-def _note(place, what):
-    (Path(place) / f"{what}.{os.getpid()}.{time.time_ns()}").touch()
+def _note(place, event):
+    (Path(place) / f"{event}.{os.getpid()}.{time.time_ns()}").touch()

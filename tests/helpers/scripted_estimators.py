@@ -87,8 +87,8 @@ class Inside(Seeing):
 
 def _seen_by_joblib():
     backend, n_jobs = get_active_backend()
-    seen = 100 * joblib.effective_n_jobs(2) + 10 * backend.nesting_level
-    return seen + (n_jobs or 0)
+    code = 100 * joblib.effective_n_jobs(2) + 10 * backend.nesting_level
+    return code + (n_jobs or 0)
 
 
 def seen_by_joblib(model, X, y):

@@ -54,17 +54,17 @@ def pixels(display):
 @each_display
 def test_a_pickled_search_or_the_stored_data_give_the_same_picture(display):
     search = drawn.search("stages")
-    made = display.from_search(search)
+    original = display.from_search(search)
     stored = {
-        name: getattr(made, name) for name in inspect.signature(display).parameters
+        name: getattr(original, name) for name in inspect.signature(display).parameters
     }
     again = display(**stored)
     assert not hasattr(again, "ax_")
     assert again.plot() is again
     unpickled = display.from_search(pickle.loads(pickle.dumps(search)))
     for other in (again, unpickled):
-        assert other.figure_ is not made.figure_
-        np.testing.assert_array_equal(pixels(other), pixels(made))
+        assert other.figure_ is not original.figure_
+        np.testing.assert_array_equal(pixels(other), pixels(original))
 
 
 def assert_texts_are_light(display):
@@ -91,7 +91,7 @@ def test_a_search_is_drawn_on_a_dark_background(display, kind, options):
 @each_display
 def test_running_and_missing_trials_are_drawn_on_a_dark_background(display, tmp_path):
     scores = ((None, None), (None, 0.5), (), (1, 1))
-    sources = [drawn.search("stages"), *(drawn.history(*some) for some in scores)]
+    sources = [drawn.search("stages"), *(drawn.history(*args) for args in scores)]
     for n_done in (0, 4):
         sources.append(tmp_path / f"journal{n_done}")
         drawn.running_journal(sources[-1], n_done=n_done, n_running=2)
@@ -117,9 +117,9 @@ def colors(ax):
 def test_axes_of_another_style_are_drawn_on_as_they_are(display):
     with plt.style.context("dark_background"):
         axes = [plt.subplots()[1] for _ in range(2)]
-        made = display.from_search(drawn.search("bayes"), ax=axes[0])
+        drawn_display = display.from_search(drawn.search("bayes"), ax=axes[0])
         axes[0].figure.draw_without_rendering()
-    assert made.plot(axes[1]) is made
+    assert drawn_display.plot(axes[1]) is drawn_display
     for before, after in zip(*map(colors, axes), strict=True):
         np.testing.assert_allclose(before, after)
 
@@ -138,8 +138,8 @@ def test_names_and_values_may_be_anything(display):
 @each_display
 def test_displays_are_drawn_on_the_axes_of_the_user(display):
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    made = display.from_history(drawn.history(0.5, 0.6), ax=right)
-    assert made.figure_ is figure
+    shown_display = display.from_history(drawn.history(0.5, 0.6), ax=right)
+    assert shown_display.figure_ is figure
     assert len(left.get_children()) == len(plt.subplots()[1].get_children())
 
 

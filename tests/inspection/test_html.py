@@ -38,12 +38,12 @@ def _text(markup):
 
 
 def test_both_protocols_show_diagram_and_block(fitted):
-    shown = _search()._repr_html_()
-    assert "estimator: SVC" in shown and shown.endswith(result_html(_search()))
-    for shown in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
-        assert shown.count("sk-top-container") >= 1
-        assert "best_estimator_: SVC" in shown
-        assert shown.endswith(result_html(fitted))
+    page = _search()._repr_html_()
+    assert "estimator: SVC" in page and page.endswith(result_html(_search()))
+    for page in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
+        assert page.count("sk-top-container") >= 1
+        assert "best_estimator_: SVC" in page
+        assert page.endswith(result_html(fitted))
     assert repr(fitted).startswith("BayesSearchCV(cv=2, estimator=SVC()")
     assert fitted._repr_mimebundle_()["text/plain"] == repr(fitted)
     with sklearn.config_context(display="text"):
@@ -126,10 +126,10 @@ def test_values_are_escaped_and_cut():
     nasty = "<script>alert('x')</script>" + "a" * 500
     search = _search({"class_weight": [{1: 2.0}]}).fit(X, y)
     search.best_params_["class_weight"] = nasty
-    shown = result_html(search)
-    assert "<script>" not in shown
-    assert "&lt;script&gt;" in shown
-    assert "a" * 120 not in shown
+    page = result_html(search)
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "a" * 120 not in page
 
 
 def test_a_long_space_is_folded():

@@ -33,9 +33,9 @@ def parts_by_definition(f):
 def test_finite_columns_by_brute_force(depth, floor):
     space = Space.from_notation({"a": [1, 2, 4], "b": ["x", "y"], "c": [1, 3, 5, 9]})
     rng = np.random.default_rng(0)
-    seen = rng.choice(24, 15, replace=False)
+    rows = rng.choice(24, 15, replace=False)
     tree = DecisionTreeRegressor(max_depth=depth, random_state=0)
-    tree.fit(space.enumerate(seen), rng.normal(size=15))
+    tree.fit(space.enumerate(rows), rng.normal(size=15))
     cells = np.array(
         list(product(*(column.dimension.grid for column in space.columns)))
     )
@@ -255,14 +255,14 @@ def test_all_sources_of_a_search_give_the_same_importance(iris, tmp_path):
         journal=path,
     ).fit(*iris)
     options = {"n_pairs": 1}
-    shown = ImportanceDisplay.from_search(search, **options).importance
-    assert shown == importance(search, **options)
-    assert shown == importance(search.trials_, space=spaces, **options)
+    expected = ImportanceDisplay.from_search(search, **options).importance
+    assert expected == importance(search, **options)
+    assert expected == importance(search.trials_, space=spaces, **options)
     for source in (search.trials_, path):
         display = ImportanceDisplay.from_history(
             source, search_spaces=spaces, **options
         )
-        assert display.importance == shown
+        assert display.importance == expected
 
 
 def test_too_few_trials_or_hyper_parameters():

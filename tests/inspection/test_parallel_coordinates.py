@@ -54,9 +54,9 @@ def test_the_best_fifth_stands_out(top, n):
 def test_lower_errors_are_darker():
     display = Display.from_search(drawn.search("metrics"), top=1.0)
     # The lines are drawn from the worst to the best, with a map from lowest to highest.
-    shown = display.lines_.get_array()
-    assert np.all(np.diff(shown) <= 0)
-    shades = display.lines_.to_rgba(shown)[:, :3].sum(axis=1)
+    errors = display.lines_.get_array()
+    assert np.all(np.diff(errors) <= 0)
+    shades = display.lines_.to_rgba(errors)[:, :3].sum(axis=1)
     assert shades[-1] < shades[0]
 
 

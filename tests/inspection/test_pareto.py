@@ -90,9 +90,9 @@ def test_three_objectives_are_pairs(make):
 
 def test_any_search_can_be_drawn_with_named_objectives():
     search = drawn.search("metrics")
-    wanted = {"accuracy": "max", "fit_time": "min"}
-    display = ParetoDisplay.from_search(search, objectives=wanted)
-    assert display.objectives == wanted
+    objectives_of_user = {"accuracy": "max", "fit_time": "min"}
+    display = ParetoDisplay.from_search(search, objectives=objectives_of_user)
+    assert display.objectives == objectives_of_user
     results = search.cv_results_
     expected = results["mean_test_accuracy"], results["mean_fit_time"]
     np.testing.assert_allclose(display.values, np.transpose(expected))

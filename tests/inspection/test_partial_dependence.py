@@ -187,8 +187,8 @@ def test_scores_of_a_tradeoff_are_shown_in_their_unit():
     # Its scores are between 0 and 1; a new model is fitted to other scores.
     assert (model.unit, model.offset) == (-4.0, 4.0)
     mean, _ = model.surrogate.predict(model.space.encode(model.params))
-    shown = model.unit * mean.mean(axis=0) + model.offset
-    np.testing.assert_allclose(shown, model.record.shown, atol=0.5)
+    scores = model.unit * mean.mean(axis=0) + model.offset
+    np.testing.assert_allclose(scores, model.record.shown, atol=0.5)
 
 
 @pytest.mark.parametrize("kind", ["tpe", "pareto", "history"])

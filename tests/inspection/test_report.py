@@ -181,5 +181,5 @@ def test_parallel_coordinates_have_room_for_their_axes():
     )
     panels = {panel.title: panel for panel in _panels(read_record(history))}
     display = panels["All trials"].draw(ax=plt.figure().subplots())
-    shown = [scale.name for scale in display.scales]
-    assert len(shown) == MOST_AXES and shown[0] == "model"
+    drawn_names = [scale.name for scale in display.scales]
+    assert len(drawn_names) == MOST_AXES and drawn_names[0] == "model"

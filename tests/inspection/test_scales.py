@@ -152,14 +152,14 @@ def test_training_size_is_a_parameter_where_it_is_chosen():
     # A size that grows from stage to stage has no axis: stages cannot be compared.
     record = read_record(drawn.search("stages"))
     display = ParallelCoordinatesDisplay(record)
-    shown, last = display.record, record.stage == 1
-    np.testing.assert_array_equal(shown.number, record.number[last])
-    assert shown.params == [record.params[i] for i in np.flatnonzero(last)]
+    drawn_record, last = display.record, record.stage == 1
+    np.testing.assert_array_equal(drawn_record.number, record.number[last])
+    assert drawn_record.params == [record.params[i] for i in np.flatnonzero(last)]
     for name, scores in record.scores.items():
-        np.testing.assert_array_equal(shown.scores[name], scores[last])
+        np.testing.assert_array_equal(drawn_record.scores[name], scores[last])
     assert "share of rows" not in [one.name for one in display.scales]
     assert len(display.values[0]) == last.sum()
-    assert shown.number[shown.best] == record.number[record.best]
+    assert drawn_record.number[drawn_record.best] == record.number[record.best]
 
 
 @pytest.mark.parametrize("n_words, n_numbers", [(2, 20), (1, 40), (6, 30), (0, 40)])

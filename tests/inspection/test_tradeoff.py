@@ -82,8 +82,8 @@ def test_any_search_can_be_drawn_by_its_fit_time():
     np.testing.assert_allclose(display.cost, loss.cv_results_["mean_fit_time"])
     assert display.score_range == (np.min(display.score), np.max(display.score))
     # A loss is drawn as a positive error.
-    shown = np.asarray(display.points_.get_offsets())[:, 1]
-    np.testing.assert_allclose(shown, -display.score)
+    errors = np.asarray(display.points_.get_offsets())[:, 1]
+    np.testing.assert_allclose(errors, -display.score)
     assert "lower is better" in display.ax_.get_ylabel()
     options = {"metric": "neg_log_loss", "tradeoff": 0.5}
     weighed = TradeoffDisplay.from_history(loss.trials_, **options)

@@ -63,7 +63,7 @@ def test_the_code_of_each_section_runs(section, tmp_path, monkeypatch):
         exec(compile(text, str(program), "exec"), {"__name__": "__main__"})
         return
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "program.py"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": paths, "MPLBACKEND": "agg"},
@@ -71,4 +71,4 @@ def test_the_code_of_each_section_runs(section, tmp_path, monkeypatch):
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr

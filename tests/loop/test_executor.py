@@ -124,9 +124,9 @@ def test_backends_keep_their_settings_and_are_made_anew_if_possible():
     for backend in (ThreadingBackend, MultiprocessingBackend):
         assert type(own_backend(environment(backend=backend()))) is backend
     around = environment(backend=Particular(color="blue"))
-    made = own_backend(around)
-    assert made is not around.backend
-    assert made.color == "blue"
+    separate = own_backend(around)
+    assert separate is not around.backend
+    assert separate.color == "blue"
     assert around.can_overlap
     # It may run anywhere.
     assert around.kind is Backend
@@ -156,12 +156,12 @@ def test_backends_decide_how_fits_run(backend, n_jobs, n_workers, kind, can_over
 @pytest.mark.parametrize("n_jobs, expected", [(2, ["left", 5, "back"]), (1, [5])])
 def test_the_thread_of_a_search_leaves_its_worker(n_jobs, expected):
     # Otherwise, fits of Dask that are searches wait for one another's threads.
-    events, here = [], threading.current_thread()
+    events, caller = [], threading.current_thread()
 
     class Leaving(ThreadingBackend):
         @contextlib.contextmanager
         def retrieval_context(self):
-            if threading.current_thread() is not here or n_jobs == 1:
+            if threading.current_thread() is not caller or n_jobs == 1:
                 yield
                 return
             events.append("left")
@@ -178,14 +178,14 @@ def test_the_thread_of_a_search_leaves_its_worker(n_jobs, expected):
 def test_options_of_joblib_are_read():
     assert environment().temp_folder is None
     assert environment(temp_folder="there").temp_folder == "there"
-    for said, meant in [
+    for text, n_bytes in [
         ("3K", 3 * 1024),
         ("1.5M", 1.5 * 1024**2),
         ("2G", 2 * 1024**3),
         (77, 77),
         (None, np.inf),
     ]:
-        assert environment(max_nbytes=said).backend_options["max_nbytes"] == meant
+        assert environment(max_nbytes=text).backend_options["max_nbytes"] == n_bytes
     # As in joblib.
     assert environment().backend_options["max_nbytes"] == 1024**2
     with pytest.raises(ValueError, match="1 megabyte"):
@@ -363,7 +363,7 @@ def test_a_task_alone_has_the_workers_of_all_searches_for_itself():
         gates[1].set()
         for executor in (one, two, three):
             executor.finished()
-    assert order == [f"{n} {what}" for n in range(3) for what in ("begins", "ends")]
+    assert order == [f"{n} {event}" for n in range(3) for event in ("begins", "ends")]
     assert _SHARED_WORKERS._n_calls == _SHARED_WORKERS._n_alone == 0
 
 

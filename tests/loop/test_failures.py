@@ -77,8 +77,8 @@ def test_a_configuration_that_cannot_be_fitted_costs_one_trial():
 def test_a_failed_trial_has_no_score_for_the_model(error_score):
     params = {"n_iter": 2, "refit": False, "error_score": error_score}
     search = search_of(Sometimes(), {"bad": ["fit", "none"]}, **params).fit(X, y)
-    told = {trial.params["bad"]: trial.score for trial in search.trials_}
-    assert math.isnan(told["fit"]) and told["none"] == 0.5
+    scores = {trial.params["bad"]: trial.score for trial in search.trials_}
+    assert math.isnan(scores["fit"]) and scores["none"] == 0.5
     row = search.cv_results_["params"].index({"bad": "fit"})
     np.testing.assert_equal(search.cv_results_["mean_test_score"][row], error_score)
 

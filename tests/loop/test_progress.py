@@ -203,9 +203,9 @@ def test_parameters_are_shown_and_do_not_control_the_terminal(capsys):
     lines = Lines([PlannedStage(1)], None, with_params=True, clock=Clock(0.0, 1.0))
     params = {"C": 2.5, "kernel": "rbf", "a\x1b": Shown()}
     told(lines, [Trial(0, params, [FOLD], 0.5)])
-    shown = capsys.readouterr().out.splitlines()
+    lines_printed = capsys.readouterr().out.splitlines()
     shown_params = "C=2.5, kernel='rbf', a\ufffd=Pipeline( \ufffd[31mred)"
-    assert shown[1:] == [f"[1/1] trial 0: {shown_params}"]
+    assert lines_printed[1:] == [f"[1/1] trial 0: {shown_params}"]
 
 
 def search_of(quality, estimator=None, **params):
@@ -217,12 +217,12 @@ def search_of(quality, estimator=None, **params):
 def bars(monkeypatch):
     """Record the calls of tqdm."""
     tqdm = pytest.importorskip("tqdm.auto")
-    made = []
+    bars_made = []
 
     class Bar:
         def __init__(self, **kwargs):
             self.said, self.n, self.closed = [kwargs], 0, False
-            made.append(self)
+            bars_made.append(self)
 
         def __enter__(self):
             return self
@@ -237,15 +237,15 @@ def bars(monkeypatch):
             self.n += 1
 
     monkeypatch.setattr(tqdm, "tqdm", Bar)
-    return made
+    return bars_made
 
 
 def test_tqdm_shows_the_share_and_the_best_score(capsys):
     pytest.importorskip("tqdm")
     with progress_bar(2) as report:
         told(report, [Trial(0, {}, [FOLD], 0.5)])
-    shown = capsys.readouterr().err
-    assert "trials:  50%" in shown and "best 0.5 (trial 0)" in shown
+    printed = capsys.readouterr().err
+    assert "trials:  50%" in printed and "best 0.5 (trial 0)" in printed
 
 
 def test_the_bar_of_a_search_shows_the_best_score(bars, capsys):

@@ -243,10 +243,10 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
 )
 @pytest.mark.parametrize("n_points", [1, 9])
 def test_exhausted_spaces_end_runs(n_iter, size, told_size, n_trials, reason, n_points):
-    numbers, why = Fake(size).run(
+    numbers, end_reason = Fake(size).run(
         n_iter=n_iter, n_configurations=told_size, n_points=n_points
     )
-    assert (len(numbers), why) == (n_trials, reason)
+    assert (len(numbers), end_reason) == (n_trials, reason)
 
 
 @pytest.mark.parametrize(
@@ -492,13 +492,13 @@ def test_an_interrupt_before_any_trial_passes_on():
 
 
 def test_report_is_called_after_each_observed_trial():
-    fake, seen = Fake(), []
+    fake, reports = Fake(), []
 
     def report(trial, history):
-        seen.append((trial.number, len(history), len(fake.told)))
+        reports.append((trial.number, len(history), len(fake.told)))
 
     numbers, reason = fake.run(n_iter=3, report=report)
-    assert seen == [(0, 1, 1), (1, 2, 2), (2, 3, 3)]
+    assert reports == [(0, 1, 1), (1, 2, 2), (2, 3, 3)]
     assert reason == StopReason.N_ITER == "n_iter"
     assert numbers == fake.started == fake.learned == [0, 1, 2]
     assert fake.told == [({"x": i}, float(i)) for i in range(3)]

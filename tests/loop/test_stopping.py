@@ -14,11 +14,11 @@ from skbayes.trial.records import History, Trial
 
 def history(*scores, state="complete"):
     """Return trials with these scores; a pair also gives the state."""
-    made = []
+    trials = []
     for number, score in enumerate(scores):
         score, trial_state = score if isinstance(score, tuple) else (score, state)
-        made.append(Trial(number, {"x": number}, [], score=score, state=trial_state))
-    return History(made)
+        trials.append(Trial(number, {"x": number}, [], score=score, state=trial_state))
+    return History(trials)
 
 
 def proposals(*expected):

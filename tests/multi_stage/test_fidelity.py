@@ -7,7 +7,7 @@ from skbayes.surrogates import GaussianProcess
 
 RNG = np.random.default_rng(0)
 EARLIER = RNG.random((12, 2))
-TOLD, NEW = RNG.random((5, 2)), RNG.random((7, 2))
+X, NEW = RNG.random((5, 2)), RNG.random((7, 2))
 
 
 def f(X):
@@ -24,10 +24,10 @@ def with_column(X, fidelity):
 
 
 def test_the_fidelity_is_an_additional_column():
-    wrapped = with_fidelity().fit(TOLD, f(TOLD) + 1)
+    wrapped = with_fidelity().fit(X, f(X) + 1)
     plain = GaussianProcess(n_options=[0, 0, 0]).fit(
-        np.vstack([with_column(TOLD, 1.0), with_column(EARLIER, 0.4)]),
-        np.concatenate([f(TOLD) + 1, f(EARLIER)]),
+        np.vstack([with_column(X, 1.0), with_column(EARLIER, 0.4)]),
+        np.concatenate([f(X) + 1, f(EARLIER)]),
     )
     for one, other in zip(
         wrapped.predict(NEW), plain.predict(with_column(NEW, 1.0)), strict=True
@@ -48,6 +48,6 @@ def test_the_original_is_not_changed_and_copies_are_independent():
     inner = GaussianProcess(n_options=[0, 0])
     one = with_fidelity(inner)
     other = copy.deepcopy(one)
-    one.fit(TOLD, f(TOLD))
+    one.fit(X, f(X))
     assert inner.n_options == [0, 0] and not hasattr(inner, "thetas_")
     assert not hasattr(other.surrogate, "thetas_")

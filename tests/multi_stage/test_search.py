@@ -114,11 +114,11 @@ def test_a_stage_begins_with_the_best_of_the_one_before(fitted):
 
 
 def test_results_are_those_of_the_last_stage(fitted):
-    results, everything = fitted.cv_results_, fitted.all_cv_results_
-    assert len(results["params"]) == 3 and len(everything["params"]) == 12
-    assert set(results) - set(everything) == {"rank_test_score"}
-    assert set(everything) < set(results)
-    for key, column in everything.items():
+    results, all_results = fitted.cv_results_, fitted.all_cv_results_
+    assert len(results["params"]) == 3 and len(all_results["params"]) == 12
+    assert set(results) - set(all_results) == {"rank_test_score"}
+    assert set(all_results) < set(results)
+    for key, column in all_results.items():
         np.testing.assert_array_equal(column[-3:], results[key], err_msg=key)
     assert results["rank_test_score"][fitted.best_index_] == 1
     assert fitted.best_params_ == results["params"][fitted.best_index_]
@@ -144,12 +144,12 @@ def test_the_rule_of_the_paper_takes_the_best_of_all_stages():
 
 
 def test_fold_results_of_the_winner_have_the_rows_of_its_stage():
-    kept = {"return_folds": ["estimators", "predict"], "n_iter": 4}
-    search = make(**kept).fit(X, y)
+    params = {"return_folds": ["estimators", "predict"], "n_iter": 4}
+    search = make(**params).fit(X, y)
     assert [one.shape_fit_[0] for one in search.fold_estimators_] == [100] * 3
     assert np.mean(search.oof_predictions_ == y) == pytest.approx(search.best_score_)
     # A trial of an earlier stage is fitted again on its subset.
-    early = make(best_of="all_stages", refit=lambda results: 0, **kept).fit(X, y)
+    early = make(best_of="all_stages", refit=lambda results: 0, **params).fit(X, y)
     assert [one.shape_fit_[0] for one in early.fold_estimators_] == [30] * 3
 
 
@@ -218,15 +218,15 @@ def five_each(**kwargs):
 
 
 def test_a_stopper_ends_a_stage_and_sees_its_trials_alone():
-    seen = []
+    stages_seen = []
 
     def after_three(history):
-        seen.append([trial.fidelity.stage for trial in history])
+        stages_seen.append([trial.fidelity.stage for trial in history])
         return len(history) == 3
 
     search = five_each(stopper=after_three).fit(X, y)
     assert [trial.fidelity.stage for trial in search.trials_] == [0, 0, 0, 1, 1, 1]
-    assert seen == [[0] * n for n in (1, 2, 3)] + [[1] * n for n in (1, 2, 3)]
+    assert stages_seen == [[0] * n for n in (1, 2, 3)] + [[1] * n for n in (1, 2, 3)]
     assert search.stop_reason_ == "stopper"
 
 
@@ -657,7 +657,7 @@ def test_fits_of_earlier_stages_are_released(monkeypatch):
     monkeypatch.setattr(KeptFits, "observe", observed)
     make(return_folds="estimators", n_iter=8).fit(X, y)
     assert len(numbers) == 8
-    assert all(len(kept) == 1 for kept in numbers)
+    assert all(len(numbers_kept) == 1 for numbers_kept in numbers)
 
 
 def test_fits_of_a_constant_time_leave_little_time_unused(fake_clock):

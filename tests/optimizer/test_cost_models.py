@@ -208,11 +208,11 @@ def test_censored_costs_are_worth_more_than_their_bounds_and_than_nothing():
         X, costs, rng = make_data(25, seed=seed)
         limit = np.quantile(costs, 0.7)
         cut = costs > limit
-        told = np.minimum(costs, limit)
+        observed = np.minimum(costs, limit)
         candidates = rng.random((40, 2))
         models = {
-            "censored": make(X, told, cut),
-            "bounds": make(X, told),
+            "censored": make(X, observed, cut),
+            "bounds": make(X, observed),
             "dropped": make(X[~cut], costs[~cut]),
         }
         for name, model in models.items():
@@ -240,10 +240,10 @@ def test_censored_costs_raise_one_another():
 def test_expected_costs_do_not_depend_on_earlier_calls(share):
     X, costs, rng = make_data(40)
     censored = rng.random(40) < share
-    asked = CostModel([0, 0])
+    model = CostModel([0, 0])
     for n in range(40):
-        asked.trials.append((X[n], costs[n], bool(censored[n])))
-        now = asked.expected(X[0])
+        model.trials.append((X[n], costs[n], bool(censored[n])))
+        now = model.expected(X[0])
         if n in (3, 18, 25, 39):
             fresh = make(X[: n + 1], costs[: n + 1], censored[: n + 1])
             assert now == fresh.expected(X[0])
@@ -298,17 +298,17 @@ def run(n, surrogate="gp", limit=1.0, never=("c",), told="cost", score=np.nan):
         surrogate = GaussianProcess(n_samples=0)
     optimizer = Optimizer(space, surrogate=surrogate, random_state=0)
     optimizer.cost_limit = limit
-    tried = []
+    kinds = []
     for _ in range(n):
         params = optimizer.ask()
-        tried.append(params["kind"])
+        kinds.append(params["kind"])
         if params["kind"] not in never:
             optimizer.tell(params, -((params["x"] - 0.8) ** 2), cost=0.1)
         elif told == "cost":
             optimizer.tell(params, score, cost=1.0, censored=True)
         else:
             optimizer.tell(params, score, cost=0.05, censored=True, ended=True)
-    return optimizer, tried
+    return optimizer, kinds
 
 
 @pytest.mark.parametrize(
@@ -316,15 +316,15 @@ def run(n, surrogate="gp", limit=1.0, never=("c",), told="cost", score=np.nan):
 )
 def test_configurations_that_never_end_are_hardly_tried(surrogate, told):
     limit = 1.0 if told == "cost" else None
-    optimizer, tried = run(16, surrogate, told=told, limit=limit, score=1.0)
+    optimizer, kinds = run(16, surrogate, told=told, limit=limit, score=1.0)
     _, without = run(16, surrogate, limit=None, score=1.0)
-    assert 1 <= tried.count("c") < 0.5 * without.count("c")
+    assert 1 <= kinds.count("c") < 0.5 * without.count("c")
     assert pickle.loads(pickle.dumps(optimizer)).ask() == optimizer.ask()
 
 
 def test_random_search_ignores_costs():
-    _, tried = run(40, "random")
-    assert tried.count("c") > 5
+    _, kinds = run(40, "random")
+    assert kinds.count("c") > 5
 
 
 def test_the_probability_follows_the_costs():
@@ -358,23 +358,23 @@ def test_a_finite_space_in_which_all_others_would_be_ended_is_exhausted():
     space = {"kind": ["a", "b"], "n": list(range(12))}
     optimizer = Optimizer(space, random_state=0)
     optimizer.cost_limit = 1.0
-    tried = {"a": 0, "b": 0}
+    counts = {"a": 0, "b": 0}
     with pytest.raises(SpaceExhausted, match="remaining configurations has"):
         while True:
             params = optimizer.ask()
             slow = params["kind"] == "b"
-            tried[params["kind"]] += 1
+            counts[params["kind"]] += 1
             score = np.nan if slow else params["n"]
             optimizer.tell(params, score, cost=1.0 if slow else 0.01, censored=slow)
-    assert tried["a"] == 12
-    assert 1 <= tried["b"] <= 8
+    assert counts["a"] == 12
+    assert 1 <= counts["b"] <= 8
     optimizer.cost_limit = None
     assert optimizer.ask()["kind"] == "b"
 
 
 def test_a_continuous_space_whose_trials_never_end_has_proposals():
-    optimizer, tried = run(14, never=("a", "b", "c"))
-    assert len(tried) == 14
+    optimizer, kinds = run(14, never=("a", "b", "c"))
+    assert len(kinds) == 14
     assert optimizer.n_told == 14
 
 

@@ -26,7 +26,7 @@ def run(sign, *, n=6, **options):
     """Return an optimizer of `sign` times a function, and all that it returned."""
     optimizer = Optimizer(SPACE, random_state=0, **options)
     optimizer.learn({"x": 9.0, "y": 2.0, "k": "b"}, sign * 3.0, noise=4.0)
-    seen = []
+    proposals = []
     for trial in range(n):
         params, _ = batch = optimizer.ask(2)
         optimizer.forget(batch[1])
@@ -40,8 +40,8 @@ def run(sign, *, n=6, **options):
             optimizer.tell(params, score, noise=0.01, constraints=constraints)
         if trial == 4:
             optimizer = pickle.loads(pickle.dumps(copy.deepcopy(optimizer)))
-        seen.append((params, batch[1], optimizer.last_expected_improvement))
-    return optimizer, seen
+        proposals.append((params, batch[1], optimizer.last_expected_improvement))
+    return optimizer, proposals
 
 
 @pytest.mark.parametrize(
@@ -55,17 +55,17 @@ def run(sign, *, n=6, **options):
     ids=lambda options: " ".join(options) or "default",
 )
 def test_minimizing_is_maximizing_the_negative(options):
-    smallest, seen = run(1, direction="minimize", **options)
+    smallest, proposals = run(1, direction="minimize", **options)
     greatest, expected = run(-1, **options)
-    assert seen == expected
+    assert proposals == expected
     assert smallest.best_params == greatest.best_params
     front = smallest.pareto_front
     assert front == [(p, [-one for one in s]) for p, s in greatest.pareto_front]
     assert front[0][1] == [branin(front[0][0])]
     assert f"best score {branin(front[0][0]):.6g}" in repr(smallest)
     if options.get("surrogate") != "tpe":
-        means, sds = smallest.predict([p for p, *_ in seen])
-        negated, same_sds = greatest.predict([p for p, *_ in seen])
+        means, sds = smallest.predict([p for p, *_ in proposals])
+        negated, same_sds = greatest.predict([p for p, *_ in proposals])
         np.testing.assert_array_equal(means, -negated)
         np.testing.assert_array_equal(sds, same_sds)
 

@@ -34,8 +34,8 @@ def test_numbers_of_all_types_are_accepted():
     for censored in (True, False, np.True_):
         assert told(cost=np.float32(1e-6), censored=censored).n_told == 1
     for surrogate in ("gp", GaussianProcess(), AnyNoise(), NoNoise()):
-        nothing = [told(surrogate, noise=none) for none in (None, 0, 0.0)]
-        assert [one.n_told for one in nothing] == [1, 1, 1]
+        optimizers = [told(surrogate, noise=none) for none in (None, 0, 0.0)]
+        assert [one.n_told for one in optimizers] == [1, 1, 1]
         if not isinstance(surrogate, NoNoise):
             assert told(surrogate, noise=np.float64(0.5)).n_told == 1
 

@@ -30,12 +30,12 @@ def score(params):
 
 
 def run(optimizer, n, objective=score):
-    asked = []
+    proposals = []
     for _ in range(n):
         params = optimizer.ask()
         optimizer.tell(params, objective(params))
-        asked.append(params)
-    return asked
+        proposals.append(params)
+    return proposals
 
 
 def test_the_optimum_of_a_mixed_space_is_found():
@@ -69,7 +69,7 @@ print(repr(params))
 
 def test_trials_repeat_in_another_process_with_other_hashing(capsys):
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
@@ -77,8 +77,8 @@ def test_trials_repeat_in_another_process_with_other_hashing(capsys):
         check=True,
     )
     exec(SCRIPT, {})
-    assert capsys.readouterr().out == done.stdout
-    assert "'a'" in done.stdout
+    assert capsys.readouterr().out == process.stdout
+    assert "'a'" in process.stdout
 
 
 def test_pending_configurations_keep_others_away():
@@ -125,14 +125,14 @@ FINITE = st.dictionaries(
 def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
     optimizer = Optimizer(notation, random_state=seed)
     size = int(optimizer.space.n_configurations)
-    seen = []
-    while len(seen) < size:
+    proposals = []
+    while len(proposals) < size:
         batch = optimizer.ask(n)
-        assert len(batch) == min(n, size - len(seen))
+        assert len(batch) == min(n, size - len(proposals))
         for place, params in enumerate(batch):
-            optimizer.tell(params, math.nan if place else float(len(seen)))
-        seen += batch
-    assert len({repr(params) for params in seen}) == size
+            optimizer.tell(params, math.nan if place else float(len(proposals)))
+        proposals += batch
+    assert len({repr(params) for params in proposals}) == size
     with pytest.raises(SpaceExhausted, match=f"All {size} configurations"):
         optimizer.ask()
 
@@ -169,9 +169,9 @@ def test_initial_points_come_first_and_count():
     space = {"x": (0.0, 1.0), "k": ["a", "b"]}
     optimizer = Optimizer(space, initial_points=points, random_state=0)
     assert optimizer.ask(2) == points
-    told = Optimizer(space, initial_points=points, random_state=0)
-    told.tell(points[0], 0.1)
-    assert told.ask() == points[1]
+    observed = Optimizer(space, initial_points=points, random_state=0)
+    observed.tell(points[0], 0.1)
+    assert observed.ask() == points[1]
     # Without initial points, the model decides after one score: distant configurations
     # are the least known.
     optimizer = Optimizer({"x": (0.0, 1.0)}, n_initial_points=0, random_state=0)
@@ -255,9 +255,9 @@ def test_whole_floats_are_ints_where_ints_are_expected():
     spaces = {"depth": (1, 9), "x": (0.0, 1.0), "size": [1, 2]}
     point = {"x": 0.1 + 0.2, "depth": 3.0, "size": 2.0}
     optimizer = Optimizer(spaces, initial_points=[point], random_state=0)
-    asked = optimizer.ask()
+    proposal = optimizer.ask()
     optimizer.tell(point, 1.0)
-    for params in (asked, optimizer.best_params):
+    for params in (proposal, optimizer.best_params):
         assert repr(params) == "{'depth': 3, 'size': 2, 'x': 0.30000000000000004}"
 
 
@@ -333,9 +333,9 @@ def test_predict_is_the_mixture_over_samples():
     rows = [{"x": x} for x in (0.0, 0.4, 0.45, 1.0)]
     mean, sd = optimizer.predict(rows)
     model = WarpedGaussianProcess(n_options=[0], random_state=0)
-    told = np.array([0.1, 0.4, 0.6, 0.9])
-    X = optimizer.space.encode([{"x": x} for x in told])
-    model.fit(X, -((told - 0.5) ** 2))
+    xs = np.array([0.1, 0.4, 0.6, 0.9])
+    X = optimizer.space.encode([{"x": x} for x in xs])
+    model.fit(X, -((xs - 0.5) ** 2))
     means, sds = model.predict(optimizer.space.encode(rows))
     np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-5)
     second = np.mean(sds**2 + means**2, axis=0)
@@ -421,8 +421,8 @@ def test_proposals_avoid_regions_of_failures(add):
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in np.linspace(0, 1, 11):
         getattr(optimizer, add)({"x": float(x)}, math.nan if x > 0.55 else float(x))
-    asked = run(optimizer, 6, lambda p: math.nan if p["x"] > 0.55 else p["x"])
-    assert sum(params["x"] > 0.6 for params in asked) <= 2
+    proposals = run(optimizer, 6, lambda p: math.nan if p["x"] > 0.55 else p["x"])
+    assert sum(params["x"] > 0.6 for params in proposals) <= 2
     assert 0.45 < optimizer.best_params["x"] <= 0.55
     only_failures = Optimizer({"x": (0.0, 1.0)}, n_initial_points=0, random_state=0)
     getattr(only_failures, add)({"x": 0.5}, math.nan)
@@ -580,11 +580,11 @@ def test_learned_scores_count_for_several_objectives():
 def test_each_surrogate_exhausts_a_space_with_two_objectives(surrogate):
     space = {"x": list(range(8)), "z": [0.0, 0.5, 1.0]}
     optimizer = Optimizer(space, surrogate=surrogate, n_objectives=2, random_state=0)
-    asked = []
+    proposals = []
     for _ in range(8):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], two({"x": asked[-1]["x"] / 7, "z": asked[-1]["z"]}))
-    assert len({str(params) for params in asked}) == 8
+        proposals.append(params := optimizer.ask())
+        optimizer.tell(params, two({**params, "x": params["x"] / 7}))
+    assert len({str(params) for params in proposals}) == 8
     sampled = surrogate in ("random", "sobol")
     assert (optimizer.last_expected_improvement is None) == sampled
     for params in optimizer.ask(99):

@@ -49,24 +49,24 @@ def test_samplers_draw_where_the_constraints_probably_hold(surrogate):
 
 
 def test_constraints_that_are_always_kept_change_next_to_nothing():
-    plain, kept = (Optimizer(SPACE, random_state=0) for _ in range(2))
+    plain, bounded = (Optimizer(SPACE, random_state=0) for _ in range(2))
     for _ in range(8):
         params = plain.ask()
         plain.tell(params, score_of(params))
-        kept.pend(params)
-        kept.tell(params, score_of(params), constraints=[-1.0])
-    one, other = plain.ask(), kept.ask()
+        bounded.pend(params)
+        bounded.tell(params, score_of(params), constraints=[-1.0])
+    one, other = plain.ask(), bounded.ask()
     assert max(abs(one[name] - other[name]) for name in one) < 0.1
 
 
 def test_the_best_keeps_the_constraints_or_violates_them_least():
     optimizer = Optimizer(SPACE, random_state=0)
     points = [{"x": v, "y": v} for v in (0.1, 0.2, 0.3, 0.4, 0.5)]
-    told = [(5.0, [1.0, -9.0]), (9.0, [0.2, 0.3]), (7.0, [0.5, 0.0]), (1.0, [0.0, 0])]
-    for params, (score, slacks) in zip(points[:3], told[:3], strict=True):
+    data = [(5.0, [1.0, -9.0]), (9.0, [0.2, 0.3]), (7.0, [0.5, 0.0]), (1.0, [0.0, 0])]
+    for params, (score, slacks) in zip(points[:3], data[:3], strict=True):
         optimizer.tell(params, score, constraints=slacks)
     assert optimizer.best_params == points[1] or optimizer.best_params == points[2]
-    optimizer.tell(points[3], told[3][0], constraints=told[3][1])
+    optimizer.tell(points[3], data[3][0], constraints=data[3][1])
     assert optimizer.best_params == points[3]
     optimizer.tell(points[4], 99.0, constraints=[math.nan, -1.0])
     assert optimizer.best_params == points[3]

@@ -22,11 +22,11 @@ def score(params):
 
 
 def trials(optimizer, n):
-    made = []
+    proposals = []
     for _ in range(n):
-        made.append(optimizer.ask())
-        optimizer.tell(made[-1], score(made[-1]))
-    return made
+        proposals.append(optimizer.ask())
+        optimizer.tell(proposals[-1], score(proposals[-1]))
+    return proposals
 
 
 def test_proposes_the_portfolio_and_then_the_models_choice():
@@ -34,19 +34,19 @@ def test_proposes_the_portfolio_and_then_the_models_choice():
     in_flight = Optimizer(SPACE, prior=prior(), random_state=0).ask(4)
     assert all(params in POINTS for params in in_flight)
     assert len({tuple(params.values()) for params in in_flight}) == 4
-    made = trials(Optimizer(SPACE, prior=prior(), random_state=0), 6)
-    assert all(params in POINTS for params in made[:4])
-    assert len({tuple(params.values()) for params in made}) == 6
-    assert not any(params in POINTS for params in made[4:])
+    proposals = trials(Optimizer(SPACE, prior=prior(), random_state=0), 6)
+    assert all(params in POINTS for params in proposals[:4])
+    assert len({tuple(params.values()) for params in proposals}) == 6
+    assert not any(params in POINTS for params in proposals[4:])
 
 
 def test_initial_points_come_first_and_count():
     points = [{"x": 0.25, "kind": "a"}]
     optimizer = Optimizer(SPACE, prior=prior(), initial_points=points, random_state=0)
-    made = trials(optimizer, 5)
-    assert made[0] == points[0]
-    assert all(params in POINTS for params in made[1:4])
-    assert made[4] not in POINTS
+    proposals = trials(optimizer, 5)
+    assert proposals[0] == points[0]
+    assert all(params in POINTS for params in proposals[1:4])
+    assert proposals[4] not in POINTS
 
 
 def test_scores_choose_among_the_portfolio():

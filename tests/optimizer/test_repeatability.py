@@ -73,8 +73,8 @@ def proposed(options, n_trials, n_in_flight, renew=lambda optimizer, *_: optimiz
     optimizer, proposals, n_observed = make(options), [], 0
     expected = []
     for number in range(n_trials):
-        asked = [params for params, *_ in proposals]
-        observed, pending = asked[:n_observed], asked[n_observed:]
+        params_asked = [params for params, *_ in proposals]
+        observed, pending = params_asked[:n_observed], params_asked[n_observed:]
         optimizer = renew(optimizer, options, observed, pending)
         params = optimizer.ask()
         expected = optimizer.last_expected_improvement, optimizer.expected_cost(params)
@@ -98,10 +98,10 @@ def test_proposals_from_a_part_of_many_trials_are_repeatable(monkeypatch):
     monkeypatch.setattr("skbayes.acquisition.observations.N_LATEST", 4)
     monkeypatch.setattr("skbayes.optimizer.cost_models.MAX_TRIALS", 7)
     monkeypatch.setattr("skbayes.surrogates.gp.gp.MANY_PENDING", 3)
-    everything = proposed(CASES["costs"], 16, 5)
+    actual = proposed(CASES["costs"], 16, 5)
     monkeypatch.setattr(GaussianProcess, "max_observations", 8)
     expected = proposed(CASES["costs"], 16, 5)
     # The first trials do not exceed the limits.
-    n_equal = np.argmin([a == b for a, b in zip(everything, expected, strict=True)])
+    n_equal = np.argmin([a == b for a, b in zip(actual, expected, strict=True)])
     assert 6 <= n_equal < 15
     assert proposed(CASES["costs"], 16, 5, renewed) == expected

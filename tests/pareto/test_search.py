@@ -368,10 +368,10 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
 
 
 def test_stoppers_see_the_first_objective_and_the_expected_volume():
-    seen = []
-    make(stopper=lambda trials: seen.append(trials[-1])).fit(X, y)
-    assert all(t.score == pytest.approx(t.scores["accuracy"].mean()) for t in seen)
-    expected = [t.expected_improvement for t in seen]
+    trials = []
+    make(stopper=lambda history: trials.append(history[-1])).fit(X, y)
+    assert all(t.score == pytest.approx(t.scores["accuracy"].mean()) for t in trials)
+    expected = [t.expected_improvement for t in trials]
     # The estimator's own configuration and three of the portfolio are first.
     assert expected[:4] == [None] * 4
     assert all(value >= 0 for value in expected[4:])

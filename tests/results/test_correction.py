@@ -118,17 +118,17 @@ def biases(n_splits, n_candidates, spread=0.0, n_searches=1500):
 
 @pytest.mark.parametrize("n_candidates", [5, 30])
 def test_most_of_the_bias_goes_if_all_are_equally_good(n_candidates):
-    plain, left = biases(5, n_candidates)
+    plain, corrected = biases(5, n_candidates)
     assert plain > 0.4
-    assert abs(left) < 0.4 * plain
+    assert abs(corrected) < 0.4 * plain
 
 
 @pytest.mark.parametrize("n_splits, spread", [(3, 0.5), (5, 0.0), (20, 0.5)])
 def test_nearly_unbiased_with_independent_folds(n_splits, spread):
     # The mean of the folds' maxima alone subtracts up to 4 times the optimism.
-    plain, left = biases(n_splits, 20, spread=spread, n_searches=500)
+    plain, corrected = biases(n_splits, 20, spread=spread, n_searches=500)
     assert plain > 0.15
-    assert abs(left) < 0.6 * plain
+    assert abs(corrected) < 0.6 * plain
 
 
 def test_equal_candidates_need_no_correction():

@@ -223,8 +223,8 @@ def test_a_study_of_optuna_has_its_values_and_direction(direction, better):
     study = optuna.create_study(direction=direction)
     ranges = {"C": optuna.distributions.FloatDistribution(0.0, 9.0)}
     for C, value in ((1.0, 0.25), (2.0, 0.75)):
-        made = {"params": {"C": C}, "distributions": ranges, "value": value}
-        study.add_trial(optuna.trial.create_trial(**made))
+        fields = {"params": {"C": C}, "distributions": ranges, "value": value}
+        study.add_trial(optuna.trial.create_trial(**fields))
     record = read_record(study)
     assert record.params == [{"C": 1.0}, {"C": 2.0}]
     assert record.shown.tolist() == [0.25, 0.75]

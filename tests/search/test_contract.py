@@ -207,9 +207,9 @@ def test_a_search_survives_skops(kind):
     assert "Best configuration" in ours._repr_html_()
     ConvergenceDisplay.from_search(ours)
     # Skops stores enumerations as plain strings.
-    for kept in (*ours.trials_, *ours.trials_.folds):
-        assert type(getattr(kept, "state", FoldStatus.FITTED)) is not str
-        assert type(getattr(kept, "status", TrialState.FAILED)) is not str
+    for part in (*ours.trials_, *ours.trials_.folds):
+        assert type(getattr(part, "state", FoldStatus.FITTED)) is not str
+        assert type(getattr(part, "status", TrialState.FAILED)) is not str
     assert ours.optimizer_.ask() == search.optimizer_.ask()
     # The other types are the same for GridSearchCV, or of the user.
     foreign = [name for name in types if not name.startswith("skbayes.")]

@@ -82,8 +82,8 @@ def test_auto_is_the_space_of_the_estimator_which_is_tried_first(kind, tmp_path)
         for name, value in changed.get_params().items():
             assert value == params[name] or value is params[name], name
     # The small samples of HyperTuneSearchCV precede it.
-    tried = [trial.params for trial in search.trials_]
-    assert own_values in tried if kind is HyperTuneSearchCV else own_values == tried[0]
+    configurations = [trial.params for trial in search.trials_]
+    assert own_values in configurations[: None if kind is HyperTuneSearchCV else 1]
 
 
 def test_all_notations_of_auto_give_the_same_trials():
@@ -289,10 +289,10 @@ def test_the_estimator_and_then_the_portfolio(tmp_path):
     search = _small(STEPS, RANGES, n_iter=6).fit(X, y)
     portfolio = search.optimizer_.prior.portfolio
     points = search.optimizer_.space.decode(portfolio.rows)
-    tried = search.cv_results_["params"]
-    assert tried[0] == {"svc__C": 1.0, "svc__kernel": "rbf"}
-    assert all(params in points for params in tried[1 : portfolio.n_first])
-    assert again.cv_results_["params"] == tried
+    params = search.cv_results_["params"]
+    assert params[0] == {"svc__C": 1.0, "svc__kernel": "rbf"}
+    assert all(params in points for params in params[1 : portfolio.n_first])
+    assert again.cv_results_["params"] == params
 
 
 @pytest.mark.parametrize("points", [None, [{"svc__C": 2.0, "svc__kernel": "rbf"}]])

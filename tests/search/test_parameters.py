@@ -120,15 +120,15 @@ def test_the_docstring_describes_the_signature(kind):
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_the_constructor_stores_its_arguments_and_checks_nothing(kind):
     sentinels = {name: object() for name in parameters(kind)}
-    made = kind(**sentinels)
-    assert all(getattr(made, name) is value for name, value in sentinels.items())
-    assert made.get_params(deep=False) == sentinels
+    search = kind(**sentinels)
+    assert all(getattr(search, name) is value for name, value in sentinels.items())
+    assert search.get_params(deep=False) == sentinels
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_attributes_of_a_fitted_search_have_types(kind):
     declared = [getattr(base, "__annotations__", {}) for base in kind.__mro__]
-    annotated = {name for some in declared for name in some}
+    annotated = {name for names in declared for name in names}
     for name in entries(kind)[1]:
         assert name in annotated or hasattr(kind, name), name
 

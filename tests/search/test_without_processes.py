@@ -18,9 +18,9 @@ PROGRAM = Path(__file__).parents[1] / "helpers" / "without_processes.py"
 
 @pytest.fixture(scope="module")
 def rows():
-    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return {row.pop("name"): row for row in map(json.loads, done.stdout.splitlines())}
+    run = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return {row.pop("name"): row for row in map(json.loads, run.stdout.splitlines())}
 
 
 def test_the_import_has_no_warning(rows):

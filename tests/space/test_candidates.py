@@ -74,12 +74,12 @@ def test_the_constraint_is_called_for_few_of_many_candidates():
 
 def test_a_space_is_exhausted_though_the_constraint_is_asked_late():
     pool = make({"a": list(range(3000))}, lambda params: params["a"] % 300 == 0)
-    seen = set()
+    values = set()
     for _ in range(10):
         row = pool.allowed_first(pool.unseen())[0]
         pool.add(row)
-        seen.add(pool.space.decode(row[None])[0]["a"])
-    assert seen == set(range(0, 3000, 300))
+        values.add(pool.space.decode(row[None])[0]["a"])
+    assert values == set(range(0, 3000, 300))
     with pytest.raises(SpaceExhausted, match="All 10 configurations"):
         pool.allowed_first(pool.unseen())
 
@@ -104,12 +104,12 @@ def test_a_large_space_is_scanned_to_its_end(few_draws, monkeypatch, notation):
     """Overlapping dicts have one row for each configuration."""
     monkeypatch.setattr(candidates, "MAX_LISTED", 150)
     pool, rng = make(notation, lambda p: p["a"] > 397), np.random.default_rng(0)
-    seen = []
+    drawn = []
     for _ in range(3):
         row = pool.draw(rng)[0]
         pool.add(row)
-        seen += pool.space.decode(row[None])
-    assert sorted(params["a"] for params in seen) == [398, 399, 400]
+        drawn += pool.space.decode(row[None])
+    assert sorted(params["a"] for params in drawn) == [398, 399, 400]
     with pytest.raises(SpaceExhausted):
         pool.draw(rng)
 

@@ -6,7 +6,7 @@ from skbayes.space.optimum_prior import ModelStarts, Portfolio
 
 SPACE = Space.from_notation({"x": [0, 1, 2, 3, 4]})
 POINTS = [{"x": x} for x in range(5)]
-NOTHING = np.empty((0, 1)), np.empty(0)
+NO_TRIALS = np.empty((0, 1)), np.empty(0)
 
 
 def rows(*values):
@@ -16,7 +16,7 @@ def rows(*values):
 def test_begins_with_the_least_mean_regret():
     regrets = np.random.default_rng(0).random((7, 5))
     portfolio = Portfolio(SPACE, POINTS, regrets, 5)
-    assert portfolio.choose(*NOTHING, range(5)) == np.argmin(regrets.mean(axis=0))
+    assert portfolio.choose(*NO_TRIALS, range(5)) == np.argmin(regrets.mean(axis=0))
     assert portfolio.choose(rows(*range(5)), np.zeros(5), []) is None
 
 
@@ -53,15 +53,15 @@ STARTS = [("kind", kind, {"kind": kind, "x": x}) for x, kind in enumerate("abc")
 
 def chosen(portfolio, tried=(), left_out=()):
     """Return the kinds that are chosen, with those that were tried."""
-    made = list(tried)
-    while len(made) < 9:
-        X = KINDS.encode(made) if made else np.empty((0, 2))
+    configurations = list(tried)
+    while len(configurations) < 9:
+        X = KINDS.encode(configurations) if configurations else np.empty((0, 2))
         free = [k for k in range(len(portfolio.rows)) if k not in left_out]
         place = portfolio.choose(X, np.zeros(len(X)), free)
         if place is None:
             break
-        made += KINDS.decode(portfolio.rows[[place]])
-    return [one["kind"] for one in made]
+        configurations += KINDS.decode(portfolio.rows[[place]])
+    return [one["kind"] for one in configurations]
 
 
 def test_each_model_is_tried_once():

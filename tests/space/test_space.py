@@ -81,11 +81,11 @@ def test_encoding_and_decoding_are_exact_on_any_tree(space, seed):
 @settings(max_examples=40)
 @given(SPACES)
 def test_representatives_are_configurations_and_use_every_option(space):
-    shown = space.covering_sample()
-    assert all(params in space for params in shown)
+    sample = space.covering_sample()
+    assert all(params in space for params in sample)
     for column in space.columns:
         if column.name and column.dimension.is_categorical:
-            used = [params[column.name] for params in shown if column.name in params]
+            used = [params[column.name] for params in sample if column.name in params]
             assert all(option in used for option in column.dimension.values)
 
 

@@ -149,13 +149,13 @@ def test_conditioning_keeps_means_and_lowers_uncertainty(name):
 def test_inputs_are_not_modified_and_copies_are_alike(name):
     model, X = made(name)
     y = scores_of(X)
-    kept = X.copy(), y.copy()
+    originals = X.copy(), y.copy()
     fitted = model.fit(X[:12], y[:12]).condition(X[12:14])
     twins = [pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)]
     # Earlier fits have no effect.
     for used in (made(name)[0], made(name)[0].fit(X, y)):
         twins.append(used.fit(X[:12], y[:12]).condition(X[12:14]))
-    for array, original in zip((X, y), kept, strict=True):
+    for array, original in zip((X, y), originals, strict=True):
         np.testing.assert_array_equal(array, original)
     for twin in twins:
         if capability(model, "predicts_scores"):
@@ -234,12 +234,12 @@ def score(params):
 
 
 def run(optimizer, n, objective=score):
-    asked = []
+    proposals = []
     for _ in range(n):
         params = optimizer.ask()
         optimizer.tell(params, objective(params))
-        asked.append(params)
-    return asked
+        proposals.append(params)
+    return proposals
 
 
 @pytest.fixture(scope="module")
@@ -259,15 +259,15 @@ def n_different(configurations):
 
 
 def test_a_finite_space_is_exhausted_in_exactly_its_size(optimizers, trained):
-    asked = trained[1] + run(optimizers[0], N_CELLS - N_TOLD)
-    assert n_different(asked) == N_CELLS
+    proposals = trained[1] + run(optimizers[0], N_CELLS - N_TOLD)
+    assert n_different(proposals) == N_CELLS
     with pytest.raises(SpaceExhausted, match=f"All {N_CELLS} configurations"):
         optimizers[0].ask()
 
 
 def test_another_seed_gives_other_trials(make, optimizers, trained):
-    asked = trained[1] + run(optimizers[0], 4)
-    assert run(make(random_state=2), N_TOLD + 4) != asked
+    proposals = trained[1] + run(optimizers[0], 4)
+    assert run(make(random_state=2), N_TOLD + 4) != proposals
 
 
 def test_all_configurations_are_tried_despite_failures(make):
@@ -335,8 +335,8 @@ def test_observations_may_violate_the_constraint_that_proposals_satisfy(make):
     optimizer = make(constraint=constraint)
     outside = {"a": 4, "kind": "u", "c": 1.0}
     optimizer.tell(outside, score(outside))
-    asked = run(optimizer, 14)
-    assert all(map(constraint, asked)) and n_different(asked) == 14
+    proposals = run(optimizer, 14)
+    assert all(map(constraint, proposals)) and n_different(proposals) == 14
     with pytest.raises(SpaceExhausted):
         optimizer.ask()
 
@@ -361,10 +361,10 @@ def test_an_infinite_space_with_conditional_parameters(name):
         "kind": Choice({"u": {"c": (0.1, 10.0, "log-uniform")}, "v": {}}),
     }
     optimizer = Optimizer(space, surrogate=name, random_state=0)
-    asked = run(optimizer, 13, lambda p: p["x"] * p["n"] + p.get("c", 0.0))
-    assert all(params in optimizer.space for params in asked)
-    assert n_different(asked) == 13
-    assert {"u", "v"} == {params["kind"] for params in asked}
+    proposals = run(optimizer, 13, lambda p: p["x"] * p["n"] + p.get("c", 0.0))
+    assert all(params in optimizer.space for params in proposals)
+    assert n_different(proposals) == 13
+    assert {"u", "v"} == {params["kind"] for params in proposals}
 
 
 @pytest.mark.parametrize(("surrogate", "acquisition"), CHOICES)

@@ -36,8 +36,8 @@ def test_bandwidths_are_distances_to_the_neighbors():
 @given(st.floats(0, 1), st.floats(0.01, 1), st.floats(0, 1))
 def test_the_truncated_normal_agrees_with_scipy(mean, sd, x):
     expected = stats.truncnorm.pdf(x, -mean / sd, (1 - mean) / sd, mean, sd)
-    got = truncated_normal(np.array([x]), np.array([mean]), np.array([sd]))
-    np.testing.assert_allclose(got[0, 0], expected, rtol=1e-9, atol=1e-300)
+    actual = truncated_normal(np.array([x]), np.array([mean]), np.array([sd]))
+    np.testing.assert_allclose(actual[0, 0], expected, rtol=1e-9, atol=1e-300)
 
 
 @settings(deadline=None, max_examples=30)
@@ -223,10 +223,10 @@ def test_candidates_are_drawn_and_ranked():
 def test_in_a_space_that_is_listed_all_that_is_new_is_ranked():
     space = Space.from_notation({"x": list(range(30)), "k": ["a", "b"]})
     candidates = Candidates(space)
-    told = observations(space=space)
-    for row in told.X:
+    data = observations(space=space)
+    for row in data.X:
         candidates.add(row)
-    fitted, X = rank(candidates, told)
+    fitted, X = rank(candidates, data)
     remaining = candidates.unseen()
     np.testing.assert_array_equal(np.unique(X, axis=0), np.unique(remaining, axis=0))
     assert fitted.scores(X)[0] == fitted.scores(remaining).max()
@@ -238,22 +238,22 @@ def test_only_new_and_allowed_candidates_are_proposed():
     assert not candidates.is_enumerated
     _, X = rank(candidates, observations(space=space))
     assert len(X) and np.all(candidates.filter_new(X))
-    nothing = Space.from_notation({"x": (0.0, 1.0), "k": ["a", "b"]}, lambda p: False)
-    assert rank(Candidates(nothing), observations())[1].shape == (0, 2)
+    empty = Space.from_notation({"x": (0.0, 1.0), "k": ["a", "b"]}, lambda p: False)
+    assert rank(Candidates(empty), observations())[1].shape == (0, 2)
 
 
 def test_pending_configurations_count_as_bad():
     one, _ = rank(Candidates(MIXED), observations(pending=0))
-    told = observations(pending=4)
-    other, _ = rank(Candidates(MIXED), told)
-    assert np.all(other.scores(told.pending) < one.scores(told.pending))
+    data = observations(pending=4)
+    other, _ = rank(Candidates(MIXED), data)
+    assert np.all(other.scores(data.pending) < one.scores(data.pending))
 
 
 def test_eight_trials_come_before_the_model():
     optimizer = Optimizer({"x": (0.0, 1.0)}, surrogate="tpe", random_state=0)
     design = Optimizer({"x": (0.0, 1.0)}, n_initial_points=8, random_state=0).ask(8)
-    asked = []
+    proposals = []
     for _ in range(9):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], -asked[-1]["x"])
-    assert asked[:8] == design
+        proposals.append(optimizer.ask())
+        optimizer.tell(proposals[-1], -proposals[-1]["x"])
+    assert proposals[:8] == design

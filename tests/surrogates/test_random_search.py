@@ -12,13 +12,13 @@ SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 @pytest.mark.parametrize("surrogate", ["random", "sobol"])
 def test_scores_do_not_matter(surrogate):
-    asked = []
+    proposals = []
     for sign in (1.0, -1.0):
         optimizer = Optimizer(SQUARE, surrogate=surrogate, random_state=0)
         for _ in range(10):
-            asked.append(optimizer.ask())
-            optimizer.tell(asked[-1], sign * asked[-1]["x"])
-    assert asked[:10] == asked[10:]
+            proposals.append(optimizer.ask())
+            optimizer.tell(proposals[-1], sign * proposals[-1]["x"])
+    assert proposals[:10] == proposals[10:]
     assert optimizer.last_expected_improvement is None
 
 

@@ -14,7 +14,7 @@ from skbayes.surrogates import (
 from skbayes.surrogates.surrogate import posterior_of_mean
 
 GRID = np.array([[a, b] for a in np.linspace(0, 1, 6) for b in np.linspace(0, 1, 5)])
-TOLD = np.array([0, 3, 7, 12, 18, 22, 29])
+TRAIN = np.array([0, 3, 7, 12, 18, 22, 29])
 WEIGHTS = np.arange(1.0, 9.0) / 36.0
 AT = GRID[[1, 4, 8, 11, 16, 20, 25, 28]]
 FIXED = {"length_scales": [0.4, 0.7], "amplitude": 1.3, "noise": 0.05}
@@ -48,7 +48,7 @@ MODELS = {
 
 @pytest.fixture(params=MODELS)
 def model(request):
-    return MODELS[request.param]().fit(GRID[TOLD], scores(GRID[TOLD]))
+    return MODELS[request.param]().fit(GRID[TRAIN], scores(GRID[TRAIN]))
 
 
 def covariance(model):
@@ -87,7 +87,7 @@ def test_mean_and_variance_are_those_of_the_single_predictions(model):
 )
 def test_covariances_are_those_that_conditioning_uses(name, noise):
     """Observing j reduces the variance of i by c_ij^2 / (c_jj + noise)."""
-    model = MODELS[name]().fit(GRID[TOLD], scores(GRID[TOLD]))
+    model = MODELS[name]().fit(GRID[TRAIN], scores(GRID[TRAIN]))
     C = covariance(model)[..., 0]
     unit = model._unit**2
     for j in range(len(AT)):

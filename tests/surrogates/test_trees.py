@@ -82,9 +82,9 @@ def test_pending_configurations_count_as_predicted():
     model = TreeEnsemble(n_options=OPTIONS).fit(X, y)
     before = model.predict(X)
     conditioned = model.condition(pending)
-    believed = model.predict(pending)[0][0]
+    predicted = model.predict(pending)[0][0]
     direct = TreeEnsemble(n_options=OPTIONS).fit(
-        np.vstack([X, pending]), np.append(y, believed)
+        np.vstack([X, pending]), np.append(y, predicted)
     )
     for one, other in zip(conditioned.predict(X), direct.predict(X), strict=True):
         np.testing.assert_array_equal(one, other)

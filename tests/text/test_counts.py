@@ -28,10 +28,10 @@ def test_counted_texts_are_a_sequence(counted):
     assert list(counted) == TEXTS
     assert counted[3] == TEXTS[3] and counted[-1] == TEXTS[-1]
     assert list(counted[5:8]) == TEXTS[5:8]
-    some = counted[np.array([3, 1, 7])]
-    assert isinstance(some, CountedTexts)
-    assert list(some) == [TEXTS[i] for i in (3, 1, 7)]
-    assert list(some[[2, 0]]) == [TEXTS[7], TEXTS[3]]
+    subset = counted[np.array([3, 1, 7])]
+    assert isinstance(subset, CountedTexts)
+    assert list(subset) == [TEXTS[i] for i in (3, 1, 7)]
+    assert list(subset[[2, 0]]) == [TEXTS[7], TEXTS[3]]
     assert list(counted[np.arange(40) < 2]) == TEXTS[:2]
     assert list(counted[[]]) == []
 

@@ -178,11 +178,11 @@ def test_minimizes_the_objective(loss, penalty, penalize, two_classes, library):
 def test_class_weights_agree_with_scikit_learn(data, request):
     X, y = request.getfixturevalue(data)
     first = y == y[0]
-    kept = [*np.flatnonzero(~first), *np.flatnonzero(first)[:20]]
+    rows = [*np.flatnonzero(~first), *np.flatnonzero(first)[:20]]
     for weight in ("balanced", {y[0]: 7.0}):
         settings = {"dual": False, "tol": 1e-7, "class_weight": weight}
-        ours = LiblinearClassifier(**settings).fit(X[kept], y[kept])
-        theirs = LinearSVC(**settings).fit(X[kept], y[kept])
+        ours = LiblinearClassifier(**settings).fit(X[rows], y[rows])
+        theirs = LinearSVC(**settings).fit(X[rows], y[rows])
         np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
 
 

@@ -240,8 +240,8 @@ def test_other_transformers_get_the_texts():
 
 
 def test_scorers_and_kept_estimators_get_the_texts():
-    kept = {"return_folds": ["estimators", "predict"]}
-    search, lengths = _fitted(cv=3, scoring=mean_length, **kept), []
+    folds = {"return_folds": ["estimators", "predict"]}
+    search, lengths = _fitted(cv=3, scoring=mean_length, **folds), []
     splits = StratifiedKFold(3).split(TEXTS, LABELS)
     for (_, test), estimator in zip(splits, search.fold_estimators_, strict=True):
         texts = [TEXTS[i] for i in test]

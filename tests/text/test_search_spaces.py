@@ -97,7 +97,7 @@ def test_changes_keep_what_their_options_demand():
 
 
 @pytest.mark.parametrize(
-    "wanted, tree",
+    "ngrams, tree",
     [
         (None, [[(1, 1), (1, 2), (1, 3)], [(2, 2), (2, 3)], [(3, 3)]]),
         ([(1, 2)], [[(1, 2)]]),
@@ -105,8 +105,8 @@ def test_changes_keep_what_their_options_demand():
         ([(1, 1), (1, 5)], [[(1, 1)], [(1, 5)]]),
     ],
 )
-def test_changes_of_the_tree(wanted, tree):
-    changes = {"vectorizer__ngram_range": wanted} if wanted else None
+def test_changes_of_the_tree(ngrams, tree):
+    changes = {"vectorizer__ngram_range": ngrams} if ngrams else None
     branches = text_space("paper", changes=changes)
     assert [branch["vectorizer__ngram_range"] for branch in branches] == tree
 
@@ -129,9 +129,9 @@ def test_many_characters_leave_words_only():
     assert _offered(short, "analyzer") == {"word", "char", "char_wb"}
     assert _offered(many, "analyzer") == {"word"}
     changes = {"vectorizer__analyzer": ["char"]}
-    asked = text_space(n_characters=10**9, changes=changes)
-    assert _offered(asked, "analyzer") == {"char"}
-    assert (3, 6) in _offered(asked, "ngram_range")
+    branches = text_space(n_characters=10**9, changes=changes)
+    assert _offered(branches, "analyzer") == {"char"}
+    assert (3, 6) in _offered(branches, "ngram_range")
 
 
 @pytest.fixture

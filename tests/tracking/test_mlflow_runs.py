@@ -89,20 +89,20 @@ def test_trials_in_a_run_are_not_logged_again(mlflow, path):
 
 def test_a_journal_is_logged_while_it_grows(mlflow, path, monkeypatch):
     journal = open_journal(path)
-    seen = []
+    counts = []
 
     def sleep(seconds):
         assert seconds == 30
         (parent,) = mlflow.parents
         assert parent.info.status == "RUNNING"
-        seen.append(len(mlflow.children(parent)))
-        record(journal, [len(seen) - 1])
-        if len(seen) == 2:
+        counts.append(len(mlflow.children(parent)))
+        record(journal, [len(counts) - 1])
+        if len(counts) == 2:
             journal.close()
 
     monkeypatch.setattr("skbayes.options.journal.reader.time.sleep", sleep)
     log_to_mlflow(path, refresh=30)
-    assert seen == [0, 1]
+    assert counts == [0, 1]
     (parent,) = mlflow.parents
     assert len(mlflow.children(parent)) == 2 and parent.info.status == "FINISHED"
 

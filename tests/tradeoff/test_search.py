@@ -259,16 +259,16 @@ def test_refit_keeps_groups_whole_and_cuts_weights():
 
 
 def test_trials_of_a_size_see_the_same_rows_and_smaller_ones_are_nested():
-    seen = {}
+    subsets = {}
 
     def rows_and_price(estimator):
-        seen.setdefault(len(estimator.rows_), set()).add(tuple(estimator.rows_))
+        subsets.setdefault(len(estimator.rows_), set()).add(tuple(estimator.rows_))
         return price(estimator)
 
     make(cost=rows_and_price, cv=ShuffleSplit(1, random_state=0), n_iter=15).fit(X, y)
-    assert len(seen) >= 3
-    assert all(len(different) == 1 for different in seen.values())
-    chain = [set(rows) for _, (rows,) in sorted((n, [*s]) for n, s in seen.items())]
+    assert len(subsets) >= 3
+    assert all(len(different) == 1 for different in subsets.values())
+    chain = [set(rows) for _, (rows,) in sorted((n, [*s]) for n, s in subsets.items())]
     assert all(a < b for a, b in zip(chain[:-1], chain[1:], strict=True))
 
 
@@ -343,8 +343,8 @@ def test_a_warm_start_tries_the_best_first(search, tmp_path):
     warm = make(n_iter=2, warm_start_from=search).fit(X, y)
     best = search.trials_[int(np.argmax(search.cv_results_["mean_test_score"]))]
     assert _tried(warm)[0][:2] == (best.params, best.fidelity.train_fraction)
-    told = warm.optimizer_._observations()
-    np.testing.assert_allclose(told.costs[:14], search.cv_results_["cost"])
+    data = warm.optimizer_._observations()
+    np.testing.assert_allclose(data.costs[:14], search.cv_results_["cost"])
 
     with pytest.warns(UserWarning, match=r"of 14 known configurations are ignored"):
         make({"x": (0.0, 0.5)}, n_iter=1, warm_start_from=search).fit(X, y)

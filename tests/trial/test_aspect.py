@@ -150,15 +150,15 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
     ],
 )
 def test_aspects_that_are_on_are_made_once(monkeypatch, params, expected):
-    made, init = [], Aspect.__init__
+    names, init = [], Aspect.__init__
 
     def recorded(self, *args):
-        made.append(self.name)
+        names.append(self.name)
         init(self, *args)
 
     monkeypatch.setattr(Aspect, "__init__", recorded)
     search(**params).fit(X, y)
-    assert made == expected
+    assert names == expected
 
 
 def test_workers_do_not_import_the_search():
@@ -173,10 +173,10 @@ def test_workers_do_not_import_the_search():
         patch.setattr("skbayes.trial.backend.run_folds", recorded)
         search(pruning=True, constraints={"n_features": "<= 4"}).fit(X, y)
     assert tasks
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", _WORKER], input=tasks[0], capture_output=True, check=True
     )
-    loaded = done.stdout.decode().split()
+    loaded = process.stdout.decode().split()
     assert "skbayes.trial.fold" in loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("skbayes.")}
     assert rooms == {"compat", "options", "trial", "utils"}

@@ -192,29 +192,29 @@ KINDS = {
 def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
     X = KINDS[kind](tmp_path)
     rule = {"rule": lambda x: x + 1}  # can be pickled by value only
-    sent = job_on(X, None, fit_params={"sample_weight": X}, score_params=rule)
-    with ProcessBackend(sent, max_nbytes=max_nbytes) as transfer:
-        got = arrived(transfer.handle)
-        assert_equal(got.X, X)
-        assert got.y is None
-        assert_equal(got.fit_params["sample_weight"], X)
-        assert got.score_params["rule"](1) == 2
-        np.testing.assert_equal(got.splits, SPLITS)
+    job = job_on(X, None, fit_params={"sample_weight": X}, score_params=rule)
+    with ProcessBackend(job, max_nbytes=max_nbytes) as transfer:
+        loaded = arrived(transfer.handle)
+        assert_equal(loaded.X, X)
+        assert loaded.y is None
+        assert_equal(loaded.fit_params["sample_weight"], X)
+        assert loaded.score_params["rule"](1) == 2
+        np.testing.assert_equal(loaded.splits, SPLITS)
 
 
 @pytest.mark.parametrize("kind", BACKENDS)
 def test_every_backend_hands_the_data_over_until_it_is_stopped(kind):
-    sent = job_on(TABLE, TABLE[:, 0], fit_params={"a": 1})
-    with kind(sent) as transfer:
+    job = job_on(TABLE, TABLE[:, 0], fit_params={"a": 1})
+    with kind(job) as transfer:
         handle = transfer.handle
         if kind is ProcessBackend:
             handle = pickle.loads(pickle.dumps(handle))
             assert len(pickle.dumps(handle)) < 1000
-        got = handle.load()
-        assert (got is sent) == (kind is not ProcessBackend)
-        np.testing.assert_array_equal(got.X, TABLE)
-        np.testing.assert_array_equal(got.y, TABLE[:, 0])
-        assert got.fit_params == {"a": 1}
+        loaded = handle.load()
+        assert (loaded is job) == (kind is not ProcessBackend)
+        np.testing.assert_array_equal(loaded.X, TABLE)
+        np.testing.assert_array_equal(loaded.y, TABLE[:, 0])
+        assert loaded.fit_params == {"a": 1}
         with handle.fit_context():
             assert not handle.stopped()
         transfer.stop()
@@ -237,10 +237,10 @@ def test_arrays_that_are_shared_are_written_once():
 )
 def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
     with ProcessBackend(job_on(X, np.arange(3)), max_nbytes=1000) as transfer:
-        got = arrived(transfer.handle)
-        values = got.X.to_numpy() if isinstance(X, pd.DataFrame) else got.X
+        loaded = arrived(transfer.handle)
+        values = loaded.X.to_numpy() if isinstance(X, pd.DataFrame) else loaded.X
         assert not values.flags.writeable
-        assert got.y.flags.writeable
+        assert loaded.y.flags.writeable
         # The pickle, which each worker copies, contains no large objects.
         size = (Path(transfer.handle.folder) / "job").stat().st_size
         assert size - transfer.handle.n_shared < 5000
@@ -296,11 +296,11 @@ def resident_bytes(path):
 def test_pages_that_a_fit_read_are_released():
     X = np.random.default_rng(0).random((1000, 1000))
     with ProcessBackend(job_on(X)) as transfer:
-        there = arrived(transfer.handle)
+        loaded = arrived(transfer.handle)
         file = Path(transfer.handle.folder) / "job"
         for _ in range(2):
             with transfer.handle.fit_context():
-                np.testing.assert_array_equal(there.X, X)
+                np.testing.assert_array_equal(loaded.X, X)
                 assert resident_bytes(file) >= X.nbytes
             assert resident_bytes(file) < 0.1 * X.nbytes
 

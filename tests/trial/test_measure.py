@@ -149,12 +149,12 @@ def test_size_is_that_of_the_pickle_wherever_it_was_fitted(model):
 
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
     parts = [X, y, model.get_params(deep=False)]
-    here = fit(*parts)
-    n_bytes = len(pickle.dumps(here, protocol=5))
-    assert model_size(here) == pytest.approx(n_bytes, rel=0.1)
+    fitted = fit(*parts)
+    n_bytes = len(pickle.dumps(fitted, protocol=5))
+    assert model_size(fitted) == pytest.approx(n_bytes, rel=0.1)
     # One object in this process is two equal objects in another process.
-    there = fit(*[pickle.loads(pickle.dumps(part, protocol=5)) for part in parts])
-    assert model_size(there) == model_size(here)
+    refitted = fit(*[pickle.loads(pickle.dumps(part, protocol=5)) for part in parts])
+    assert model_size(refitted) == model_size(fitted)
 
 
 def test_equal_names_and_types_count_once():

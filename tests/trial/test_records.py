@@ -39,11 +39,11 @@ def test_results_are_frozen_and_what_is_kept_does_not_count():
     for record, name in [(one, "test_scores"), (trial(0, 1.0), "folds")]:
         with pytest.raises(FrozenInstanceError):
             setattr(record, name, {})
-    kept = one.keeping(fit="model").keeping(seconds=2.0)
-    assert kept == one and kept.kept == {"fit": "model", "seconds": 2.0}
+    with_kept = one.keeping(fit="model").keeping(seconds=2.0)
+    assert with_kept == one and with_kept.kept == {"fit": "model", "seconds": 2.0}
     assert one.kept == {} and "kept" not in one.as_dict()
-    extended = kept.with_extras(a=1).with_extras(b=2)
-    assert extended.extras == {"a": 1, "b": 2} and extended.kept == kept.kept
+    extended = with_kept.with_extras(a=1).with_extras(b=2)
+    assert extended.extras == {"a": 1, "b": 2} and extended.kept == with_kept.kept
     assert isinstance(Trial(0, {}, [one], 0.5).folds, tuple)
 
 
@@ -99,7 +99,7 @@ def test_best_is_the_first_of_the_highest_and_ignores_failures():
 
 def test_the_best_so_far_is_the_first_of_the_ranking_at_any_time():
     rng = np.random.default_rng(0)
-    history, asked = History(), History()
+    history, ranked_history = History(), History()
     for number in range(300):
         score = math.nan if rng.random() < 0.1 else float(rng.integers(20))
         state = "failed" if math.isnan(score) else "complete"
@@ -107,14 +107,14 @@ def test_the_best_so_far_is_the_first_of_the_ranking_at_any_time():
         violation = float(rng.integers(3)) if number % 2 else None
         fidelity = Fidelity(number // 100)
         data = {"fidelity": fidelity, "extras": {"violation": violation}}
-        for each in (history, asked):
+        for each in (history, ranked_history):
             each.append(trial(number, score, state=state, **data))
         if number % 3 == 0:
-            ranked = asked.best_first()
-            assert asked.best is (ranked[0] if ranked else None)
+            ranked = ranked_history.best_first()
+            assert ranked_history.best is (ranked[0] if ranked else None)
     assert history.best is history.best_first()[0]
-    assert pickle.loads(pickle.dumps(asked)).best == asked.best
-    assert asked[:250].best == History(asked[:250]).best_first()[0]
+    assert pickle.loads(pickle.dumps(ranked_history)).best == ranked_history.best
+    assert ranked_history[:250].best == History(ranked_history[:250]).best_first()[0]
 
 
 def test_repr_counts_failures():

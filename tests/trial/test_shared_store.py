@@ -29,7 +29,7 @@ def _never():
 
 
 def test_arrays_are_made_once(store):
-    made = {
+    arrays = {
         "a": np.arange(5),
         "b": np.ones((2, 3), dtype=np.int32),
         "empty": np.empty((0, 2), dtype=np.int32),
@@ -37,11 +37,11 @@ def test_arrays_are_made_once(store):
     with pytest.raises(AssertionError, match="made again"):
         store.arrays("one", _never)
     # A function that makes arrays may request others.
-    store.arrays("one", lambda: store.arrays("inner", lambda: made))
+    store.arrays("one", lambda: store.arrays("inner", lambda: arrays))
     for again in (store, pickle.loads(pickle.dumps(store))):
         loaded = again.arrays("one", _never)
-        assert loaded.keys() == made.keys()
-        for name, array in made.items():
+        assert loaded.keys() == arrays.keys()
+        for name, array in arrays.items():
             np.testing.assert_array_equal(loaded[name], array)
             assert loaded[name].dtype == array.dtype
             assert type(loaded[name]) is np.ndarray
@@ -62,10 +62,10 @@ def test_values_are_copies(store):
 
 
 def test_threads_wait_for_who_came_first(store):
-    made, event = [], threading.Event()
+    calls, event = [], threading.Event()
 
     def make():
-        made.append(1)
+        calls.append(1)
         event.wait(0.2)
         return {"a": np.arange(3)}
 
@@ -76,7 +76,7 @@ def test_threads_wait_for_who_came_first(store):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made) == 1
+    assert len(calls) == 1
 
 
 def test_processes_wait_for_who_came_first(store, tmp_path):
@@ -122,8 +122,8 @@ def test_any_change_of_a_byte_is_noticed(store, tmp_path):
 def test_arrays_larger_than_the_limit_are_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(temporary_files, "write", lambda *args, **kwargs: _never())
     store = PrefixStore(str(tmp_path), 7_000)
-    made = {"a": np.zeros(1000)}
-    assert store.arrays("large", lambda: made) is made
+    arrays = {"a": np.zeros(1000)}
+    assert store.arrays("large", lambda: arrays) is arrays
 
 
 def _full(*args, **kwargs):
@@ -137,7 +137,7 @@ def _no_locks(*args, **kwargs):
 @pytest.mark.parametrize("what", ["write", "rename", "locks"])
 def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
     store.arrays("stored", lambda: {"a": np.zeros(1)})
-    made = {"a": np.arange(2)}
+    arrays = {"a": np.arange(2)}
     with monkeypatch.context() as patch:
         if what == "write":
             patch.setattr(temporary_files, "write", _full)
@@ -145,8 +145,8 @@ def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
             patch.setattr(prefix_store.os, "replace", _full)
         if what == "locks":
             patch.setattr(sqlite3, "connect", _no_locks)
-        assert store.arrays("one", lambda: made) is made
-        assert store.arrays("one", lambda: made) is made
+        assert store.arrays("one", lambda: arrays) is arrays
+        assert store.arrays("one", lambda: arrays) is arrays
         store.arrays("stored", _never)
     files = [path for path in os.scandir(store.folder) if path.stat().st_size]
     assert [path.name for path in files] == ["stored"]

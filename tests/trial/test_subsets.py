@@ -106,14 +106,14 @@ def test_groups_of_one_class_each_are_stratified():
 
 
 def test_a_seed_draws_the_same_again_and_each_subset_is_another():
-    wanted = [*sized([0.3]), *sized([0.3], 1)]
+    samples = [*sized([0.3]), *sized([0.3], 1)]
     one, same, other = (
-        Subsets.draw(SPLITS, wanted, labels=LABELS, seed=seed) for seed in (3, 3, 4)
+        Subsets.draw(SPLITS, samples, labels=LABELS, seed=seed) for seed in (3, 3, 4)
     )
-    first = rows(one, 0, wanted[0])
+    first = rows(one, 0, samples[0])
     for equal in (same, pickle.loads(pickle.dumps(one))):
-        np.testing.assert_array_equal(rows(equal, 0, wanted[0]), first)
-    for another in (rows(one, 0, wanted[1]), rows(other, 0, wanted[0])):
+        np.testing.assert_array_equal(rows(equal, 0, samples[0]), first)
+    for another in (rows(one, 0, samples[1]), rows(other, 0, samples[0])):
         assert set(another) != set(first)
 
 

@@ -63,9 +63,9 @@ def fitted():
 def test_copies_are_those_of_any_estimator(fitted):
     for search in (clone(fitted), fitted):
         again = pickle.loads(pickle.dumps(search))
-        for made in (again, copy.deepcopy(search), copy.copy(search), clone(search)):
-            assert made.get_params().keys() == search.get_params().keys()
-            assert repr(made) == repr(search)
+        for other in (again, copy.deepcopy(search), copy.copy(search), clone(search)):
+            assert other.get_params().keys() == search.get_params().keys()
+            assert repr(other) == repr(search)
 
 
 def test_attributes_before_fit_raise_not_fitted_error():

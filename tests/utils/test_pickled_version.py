@@ -72,8 +72,8 @@ def test_a_text_model_needs_only_its_own_modules_where_it_is_deployed():
         NGramVectorizer(stop_words="german", min_df=1),
         LiblinearClassifier(random_state=0),
     ).fit(texts, [1, 0, 1, 0] * 5)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", DEPLOYED], input=pickle.dumps(model), capture_output=True
     )
-    assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout.decode().splitlines() == ["1", "compat text utils"]
+    assert process.returncode == 0, process.stderr.decode()
+    assert process.stdout.decode().splitlines() == ["1", "compat text utils"]

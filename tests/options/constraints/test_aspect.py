@@ -227,8 +227,8 @@ def test_a_callable_refit_chooses_as_before_and_sees_what_is_feasible():
 @pytest.mark.parametrize("surrogate", ["gp", "tpe"])
 def test_the_model_avoids_what_violates_the_constraints(surrogate):
     fitted = search(surrogate=surrogate, n_iter=24, initial_points=6).fit(X, y)
-    kept = fitted.cv_results_["feasible"]
-    assert kept[6:].mean() > 0.5
+    feasible = fitted.cv_results_["feasible"]
+    assert feasible[6:].mean() > 0.5
 
 
 def test_pruning_prunes_what_surely_violates_a_constraint():
@@ -246,9 +246,9 @@ def test_pruning_prunes_what_surely_violates_a_constraint():
 def test_the_next_stage_begins_with_what_keeps_the_constraints():
     fitted = search(MultiStageSearchCV, n_iter=16, n_promoted=2).fit(X, y)
     first = [one for one in fitted.trials_ if one.fidelity.stage == 0]
-    kept = sorted((one for one in first if one.feasible), key=lambda one: -one.score)
+    best = sorted((one for one in first if one.feasible), key=lambda one: -one.score)
     begun = [one.params for one in fitted.trials_ if one.fidelity.stage == 1][:2]
-    assert begun == [one.params for one in kept[:2]]
+    assert begun == [one.params for one in best[:2]]
     limit = {"leaves": (n_leaves, "<= 2.5")}
     small = search(HyperTuneSearchCV, n_iter=20, constraints=limit).fit(X, y)
     assert small.cv_results_["stage"][small.best_index_] == 1

@@ -75,14 +75,14 @@ BOTH = Constraints(
 
 
 def test_outcomes_are_means_over_the_fitted_folds():
-    some = [
+    results = [
         *folds({"a": 1.0, "b": 8.0}, {"a": 2.0, "b": 8.0}),
         FoldResult(status="skipped"),
     ]
-    assert mean_outcomes(some) == {"a": 1.5, "b": 8.0}
+    assert mean_outcomes(results) == {"a": 1.5, "b": 8.0}
     assert BOTH.names == ["a", "b"]
-    np.testing.assert_allclose(BOTH.slacks(some), [0.5, -1.3, math.log(2.0)])
-    assert BOTH.violation(some) == pytest.approx(0.5 + math.log(2.0))
+    np.testing.assert_allclose(BOTH.slacks(results), [0.5, -1.3, math.log(2.0)])
+    assert BOTH.violation(results) == pytest.approx(0.5 + math.log(2.0))
     assert BOTH.violation(folds({"a": 0.5, "b": 1.0})) == 0.0
     assert BOTH.violation(folds({"a": 0.5})) == math.inf
     failed = Trial(0, {}, folds({"a": 0.5, "b": 1.0}), math.nan, state="failed")
@@ -109,14 +109,14 @@ def test_the_best_trial_keeps_the_constraints():
             fidelity=Fidelity(stage),
         )
 
-    some = History([trial(0, 0.9, 0.5), trial(1, 0.8, 0.1), trial(2, 0.7, math.inf)])
-    assert some.best.number == 1
-    some.append(trial(3, 0.2, 0.0))
-    some.append(trial(4, 0.3, 0.0))
-    assert some.best.number == 4
-    some.append(trial(5, 0.1, 0.3, stage=1))
-    assert some.best.number == 5
-    assert [one.feasible for one in some] == [False, False, False, True, True, False]
+    trials = History([trial(0, 0.9, 0.5), trial(1, 0.8, 0.1), trial(2, 0.7, math.inf)])
+    assert trials.best.number == 1
+    trials.append(trial(3, 0.2, 0.0))
+    trials.append(trial(4, 0.3, 0.0))
+    assert trials.best.number == 4
+    trials.append(trial(5, 0.1, 0.3, stage=1))
+    assert trials.best.number == 5
+    assert [one.feasible for one in trials] == [False, False, False, True, True, False]
     assert Trial(0, {}, [], 0.5).feasible
 
 
@@ -144,8 +144,8 @@ def test_unreachable_bounds_are_reported_once(kept):
     failed = Trial(99, {}, [], math.nan, state="failed")
     assert unreachable_text(LIMITS, History([*trials[:N_FIRST], failed])) is None
     for n in range(1, len(trials) + 1):
-        told = unreachable_text(LIMITS, trials[:n])
-        assert (told is not None) == (n == N_FIRST and not kept)
+        text = unreachable_text(LIMITS, trials[:n])
+        assert (text is not None) == (n == N_FIRST and not kept)
 
 
 def held_out():

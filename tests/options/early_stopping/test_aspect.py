@@ -130,8 +130,8 @@ def check_fold(fitted, trial, split, plain):
     assert n_fitted_trees(plain) <= n_trees <= fitted.early_stopping
     if fitted.return_folds and trial.number == fitted.best_index_:
         proba = plain.predict_proba(X[test])
-        kept = fitted.fold_estimators_[split]
-        np.testing.assert_array_equal(kept.predict_proba(X[test]), proba)
+        model = fitted.fold_estimators_[split]
+        np.testing.assert_array_equal(model.predict_proba(X[test]), proba)
         np.testing.assert_array_equal(fitted.oof_predictions_[test], proba)
 
 
@@ -182,15 +182,15 @@ def test_the_largest_value_of_each_notation_is_the_limit(values):
 HIST, PLAIN = boosting(), GradientBoostingClassifier(random_state=0, max_depth=1)
 DEEP = clone(HIST).set_params(max_depth=1)
 SIZE = {"last__min_samples_leaf": [5, 9]}
-ITER, SOME = {"last__max_iter": [2, 4], **SIZE}, {"last__n_estimators": (3, 6)}
+ITER, TREES = {"last__max_iter": [2, 4], **SIZE}, {"last__n_estimators": (3, 6)}
 
 
 @pytest.mark.parametrize(
     "spaces, limits",
     [
-        ({"last": Choice([(HIST, ITER), (PLAIN, SOME)])}, {HIST: 4, PLAIN: 6}),
-        ([{"last": [HIST], **ITER}, {"last": [PLAIN], **SOME}], {HIST: 4, PLAIN: 6}),
-        ({"last": [HIST, PLAIN], **ITER, **SOME}, {HIST: 4, PLAIN: 6}),
+        ({"last": Choice([(HIST, ITER), (PLAIN, TREES)])}, {HIST: 4, PLAIN: 6}),
+        ([{"last": [HIST], **ITER}, {"last": [PLAIN], **TREES}], {HIST: 4, PLAIN: 6}),
+        ({"last": [HIST, PLAIN], **ITER, **TREES}, {HIST: 4, PLAIN: 6}),
         # Without an entry, the limit is the default one.
         ({"last": Choice([(HIST, ITER), (PLAIN, SIZE)])}, {HIST: 4, PLAIN: 8}),
         ([{"last": [HIST], **ITER}, {"last": [DEEP], **SIZE}], {HIST: 4, DEEP: 8}),

@@ -341,18 +341,18 @@ def test_predictions_of_an_earlier_run_are_missing_with_a_warning(tmp_path, take
 @pytest.mark.parametrize("limit", ["N_KEPT", "MEMORY_LIMIT"])
 def test_only_the_predictions_of_the_best_trials_are_kept(limit, monkeypatch, taken):
     size = 8 * 2 * len(y)  # two probabilities per row
-    kept, add = [], predictions.KeptPredictions.add
+    numbers, add = [], predictions.KeptPredictions.add
 
     def added(self, trial, parts):
         add(self, trial, parts)
-        kept.append({*self.responses})
+        numbers.append({*self.responses})
 
     monkeypatch.setattr(predictions.KeptPredictions, "add", added)
     monkeypatch.setattr(predictions, limit, 3 * (size if limit != "N_KEPT" else 1))
     search = fitted()
     best = [trial.number for trial in search.trials_.best_first()]
-    assert kept[-1] == {*best[:3]} >= {*search.ensemble_.weights}
-    assert max(map(len, kept)) == 3
+    assert numbers[-1] == {*best[:3]} >= {*search.ensemble_.weights}
+    assert max(map(len, numbers)) == 3
 
 
 KERNEL = {"estimator": SVC(kernel="precomputed"), "space": SMOOTH, "scoring": None}

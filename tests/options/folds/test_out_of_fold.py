@@ -67,21 +67,21 @@ def test_classes_missing_in_training_have_the_lowest_value(method, n_classes):
     # Classes in their order: each test set is one class, which no other holds.
     labels = np.repeat(np.arange(n_classes), 10)
     data = np.random.default_rng(0).normal(size=(len(labels), 3)) + labels[:, None]
-    cv, kept = KFold(n_classes), ["estimators", method]
-    ours = search(LOGISTIC, cv=cv, return_folds=kept).fit(data, labels)
-    got, missing = ours.oof_predictions_, 0.0 if "proba" in method else -np.inf
-    assert got.shape == (len(labels), n_classes)
-    np.testing.assert_array_equal(got[np.arange(len(labels)), labels], missing)
+    cv, folds = KFold(n_classes), ["estimators", method]
+    ours = search(LOGISTIC, cv=cv, return_folds=folds).fit(data, labels)
+    actual, missing = ours.oof_predictions_, 0.0 if "proba" in method else -np.inf
+    assert actual.shape == (len(labels), n_classes)
+    np.testing.assert_array_equal(actual[np.arange(len(labels)), labels], missing)
     if n_classes == 3:
         # The two columns contain the same information.
         first = ours.fold_estimators_[0].decision_function(data[:10])
-        np.testing.assert_array_equal(got[:10, 1:], np.c_[-first, first])
+        np.testing.assert_array_equal(actual[:10, 1:], np.c_[-first, first])
         return
     best = clone(LOGISTIC).set_params(**ours.best_params_)
     with pytest.warns(RuntimeWarning, match="Number of classes in training fold"):
         expected = cross_val_predict(best, data, labels, cv=cv, method=method)
     others = np.arange(4) != labels[:, None]
-    np.testing.assert_allclose(got[others], expected[others])
+    np.testing.assert_allclose(actual[others], expected[others])
 
 
 class Counting(Restless):

@@ -126,10 +126,10 @@ def test_numpy_numbers_are_kept_as_numbers(path):
         journal.record_proposal(0, params_of(0), np.float32(0.5))
         journal.record_result(trial_of(0, folds=folds, score=np.float64(0.1)))
     with open_journal(path) as journal:
-        kept = journal.results[0]
-    assert kept.folds[0].test_scores == {"score": np.float32(0.1)}
-    assert kept.folds == tuple(folds)
-    assert kept.score == 0.1
+        trial = journal.results[0]
+    assert trial.folds[0].test_scores == {"score": np.float32(0.1)}
+    assert trial.folds == tuple(folds)
+    assert trial.score == 0.1
     assert journal.expected_improvements == [0.5]
 
 
@@ -189,9 +189,9 @@ def test_a_journal_can_be_read_with_sqlite_alone(written):
     assert execute(written, "PRAGMA application_id") == [(APPLICATION_ID,)]
     assert [kind for kind, _ in rows] == ["search"] + ["proposal", "result"] * 3
     for number in range(3):
-        shown = json.loads(rows[1 + 2 * number][1])["params"]
+        params = json.loads(rows[1 + 2 * number][1])["params"]
         expected = params_of(number) | {"clf": {"text": "SVC()"}}
-        assert shown == expected
+        assert params == expected
         assert json.loads(rows[2 + 2 * number][1])["trial"]["score"] == number / 10
 
 

@@ -122,11 +122,11 @@ def test_parameters_are_shown_as_they_are(path):
     with open_journal(path, space=space) as journal:
         for number, option in enumerate(options):
             journal.record_proposal(number, {"p": option}, None)
-    shown = load_history(path)["param_p"].tolist()
-    assert shown[:5] == [None, 3, "text", "(1, 2)", "SVC(C=3)"]
-    assert "log1p" in shown[5]
-    assert shown[6] == "inf"
-    assert shown[7] is True
+    values = load_history(path)["param_p"].tolist()
+    assert values[:5] == [None, 3, "text", "(1, 2)", "SVC(C=3)"]
+    assert "log1p" in values[5]
+    assert values[6] == "inf"
+    assert values[7] is True
 
 
 def test_missing_and_foreign_files_are_refused(tmp_path):

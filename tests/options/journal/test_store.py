@@ -103,14 +103,14 @@ def write_up_to(path, limit, report):
     import resource
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, -1))
-    done = 0
+    n_done = 0
     try:
         with open_journal(path) as journal:
             while True:
-                record(journal, [done])
-                done += 1
+                record(journal, [n_done])
+                n_done += 1
     except OSError as error:
-        os.write(report, f"{done}\n{error}".encode())
+        os.write(report, f"{n_done}\n{error}".encode())
 
 
 @fork
@@ -120,12 +120,12 @@ def test_a_file_that_may_not_grow_loses_nothing(path, limit):
     assert in_child(write_up_to, path, limit, writing) == 0
     os.close(writing)
     with os.fdopen(reading) as file:
-        done, message = file.read().split("\n", 1)
+        n_done, message = file.read().split("\n", 1)
     assert f"journal: {str(path)!r} cannot be used" in message
     with open_journal(path) as journal:
-        assert len(journal.results) == int(done)
-        assert (limit == 50_000) == (int(done) > 3)
-        for number in range(int(done)):
+        assert len(journal.results) == int(n_done)
+        assert (limit == 50_000) == (int(n_done) > 3)
+        for number in range(int(n_done)):
             assert exact(journal.results[number]) == exact(trial_of(number))
 
 

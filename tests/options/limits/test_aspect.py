@@ -133,14 +133,14 @@ def test_limits_do_not_change_fits_below_them():
 
 def test_filters_of_warnings_apply_to_fits_and_errors_are_raised():
     params = {"trial_limits": {"time": 600}, "error_score": "raise"}
-    params |= {"stopper": lambda trials: told.append(len(trials))}
-    model, space, told = LogisticRegression(), {"max_iter": [500, 1]}, []
+    params |= {"stopper": lambda trials: counts.append(len(trials))}
+    model, space, counts = LogisticRegression(), {"max_iter": [500, 1]}, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", ConvergenceWarning)
         with pytest.raises(ConvergenceWarning):
             BayesSearchCV(model, space, cv=2, pre_dispatch=1, **params).fit(X, y)
-    assert told == [1]
+    assert counts == [1]
 
 
 def test_errors_in_the_data_are_raised_as_without_limits():

@@ -310,9 +310,9 @@ def test_a_step_that_fails_does_so_in_each_trial(iris):
         search(estimator).fit(*iris)
     choice = pipeline(StandardScaler(), PCA(2, svd_solver="full"))
     space = {"s1__n_components": [1, 2, 200], **SPACE}
-    done = search(choice, space, n_iter=8, error_score=np.nan).fit(*iris)
-    failed = [trial.state == "failed" for trial in done.trials_]
-    assert failed == [trial.params["s1__n_components"] == 200 for trial in done.trials_]
+    trials = search(choice, space, n_iter=8, error_score=np.nan).fit(*iris).trials_
+    failed = [trial.state == "failed" for trial in trials]
+    assert failed == [trial.params["s1__n_components"] == 200 for trial in trials]
     assert 0 < sum(failed) < 8
 
 
@@ -369,18 +369,18 @@ def test_equal_steps_are_fitted_once_per_fold(iris, log, steps, space, n_iter, n
 
 
 def test_times_include_those_of_shared_steps(iris):
-    done = search(pipeline(PolynomialFeatures(4), StandardScaler())).fit(*iris)
-    for fold in done.trials_[0].folds:
+    fitted = search(pipeline(PolynomialFeatures(4), StandardScaler())).fit(*iris)
+    for fold in fitted.trials_[0].folds:
         assert fold.extras["shared_time"] == 0.0
-    for trial in done.trials_[1:]:
+    for trial in fitted.trials_[1:]:
         for fold in trial.folds:
             assert 0.0 < fold.extras["shared_time"] < fold.fit_time + fold.score_time
 
 
 def test_each_stage_fits_its_own(iris, log):
     params = {"kind": MultiStageSearchCV, "n_iter": 6, "stages": (0.5, 1.0)}
-    done = search(pipeline(CountingScaler(str(log))), **params).fit(*iris)
-    assert {trial.fidelity.stage for trial in done.trials_} == {0, 1}
+    fitted = search(pipeline(CountingScaler(str(log))), **params).fit(*iris)
+    assert {trial.fidelity.stage for trial in fitted.trials_} == {0, 1}
     assert count(log, "f") == 2 * N_FOLDS
 
 
@@ -429,8 +429,8 @@ def test_a_pipeline_keeps_its_memory_for_transformers_of_other_packages(iris, tm
     search(model, refit=True).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER + 1
     log.unlink()
-    done = search(model.set_params(memory=str(tmp_path / "memory")), refit=True)
-    assert done.fit(*iris).best_estimator_.memory == str(tmp_path / "memory")
+    fitted = search(model.set_params(memory=str(tmp_path / "memory")), refit=True)
+    assert fitted.fit(*iris).best_estimator_.memory == str(tmp_path / "memory")
     assert count(log, "f") == N_FOLDS + 1
 
 
@@ -469,21 +469,21 @@ def test_an_aspect_may_change_the_data_of_a_fit(iris, monkeypatch, change):
     monkeypatch.setattr(option_table, "OPTIONS", (*option_table.OPTIONS, added))
     monkeypatch.setattr(_EverySecondChanged, "change", change)
     shared, _ = assert_as_plain(pipeline(StandardScaler()), *iris)
-    saved = shared_times(shared) > 0.0
-    assert saved.tolist() == [False, False, True, False]
+    is_shared = shared_times(shared) > 0.0
+    assert is_shared.tolist() == [False, False, True, False]
 
 
-@pytest.mark.parametrize("what", ["truncate", "unlink"])
+@pytest.mark.parametrize("damage", ["truncate", "unlink"])
 @pytest.mark.parametrize("trains", [False, True])
 def test_a_file_that_cannot_be_read_costs_time_only(
-    iris, log, monkeypatch, what, trains
+    iris, log, monkeypatch, damage, trains
 ):
     load = PrefixStore.load
 
     def spoiled(self, key):
         path = os.path.join(self.folder, key)
         if os.path.exists(path):
-            if what == "truncate":
+            if damage == "truncate":
                 os.truncate(path, os.path.getsize(path) // 2)
             else:
                 os.unlink(path)

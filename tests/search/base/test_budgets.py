@@ -98,16 +98,16 @@ def test_fits_that_run_at_the_timeout_are_dropped(tmp_path, monkeypatch):
     """The trials before equal the ones of a search without a timeout, also resumed."""
     params = {"n_iter": 4, "pre_dispatch": 3, "pruning": True}
     params["return_train_score"] = True
-    begun, told = tmp_path / "begun", []
+    begun, counts = tmp_path / "begun", []
 
     def monotonic():
         """Return a time after the timeout once a trial has finished and a fit waits."""
-        return time.monotonic() + 1e6 * (bool(told) and begun.exists())
+        return time.monotonic() + 1e6 * (bool(counts) and begun.exists())
 
     clock = types.SimpleNamespace(monotonic=monotonic, perf_counter=monotonic)
     for module in (limits, executor, scheduler):
         monkeypatch.setattr(module, "time", clock)
-    model, count = Waits(begun=str(begun)), lambda trials: told.append(len(trials))
+    model, count = Waits(begun=str(begun)), lambda trials: counts.append(len(trials))
     limited = search_of(model, **params, stopper=count, journal=tmp_path / "journal")
     with joblib.parallel_config("loky", n_jobs=2):
         limited.set_params(timeout="1 h").fit(X, y)
@@ -128,9 +128,9 @@ def test_fits_that_run_at_the_timeout_are_dropped(tmp_path, monkeypatch):
     assert [t.score for t in resumed.trials_] == [t.score for t in whole.trials_]
 
 
-@pytest.mark.parametrize("start_time, left", [(0.0, 20.0), (3.0, 23.0), (9.0, 24.0)])
+@pytest.mark.parametrize("start_time, timeout", [(0.0, 20.0), (3.0, 23.0), (9.0, 24.0)])
 def test_a_part_of_the_start_does_not_count_toward_the_timeout(
-    start_time, left, monkeypatch
+    start_time, timeout, monkeypatch
 ):
     clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
     monkeypatch.setattr(running, "time", clock)
@@ -140,8 +140,8 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
     backend = mock.Mock(start_time=start_time)
     search = running.RunningSearch(None, plan, None, None, None, 1, begin=100.0)
     budget = search._begin_budget(backend, 7)
-    assert (budget.n_iter, budget.timeout) == (7, left)
-    backend.end_after.assert_called_once_with(left)
+    assert (budget.n_iter, budget.timeout) == (7, timeout)
+    backend.end_after.assert_called_once_with(timeout)
 
 
 def test_processes_start_before_the_first_trial(tmp_path, monkeypatch):
@@ -291,9 +291,9 @@ def test_ctrl_c_ends_the_fits_of_processes(is_terminal, tmp_path, start_search):
     # A terminal sends the signal to the workers, too.
     (os.killpg if is_terminal else os.kill)(program.pid, signal.SIGINT)
     assert program.wait() == 0, program.text()
-    told = re.findall(r"^interrupted (\d+) 150$", program.text(), re.MULTILINE)
+    numbers = re.findall(r"^interrupted (\d+) 150$", program.text(), re.MULTILINE)
     n_asked = len(re.findall(r"^trial \d+ started", program.text(), re.MULTILINE))
-    assert 2 <= int(told[0]) <= n_asked < 99
+    assert 2 <= int(numbers[0]) <= n_asked < 99
     # Folds of trials in flight that had not begun were not run.
     assert n_marks(tmp_path, "begun") < 8 * n_asked
     assert not list(tmp_path.glob("skbayes*"))

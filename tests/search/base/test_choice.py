@@ -203,9 +203,9 @@ def test_own_values_win_unless_the_corrected_score_is_better():
 
 def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
     arguments = {"refit": "corrected", "pre_dispatch": 2}
-    kept = {"journal": str(tmp_path / "search.journal")}
-    first = make(**arguments, **kept).fit(X, Y)
-    for params in (kept, {"n_jobs": 2}):
+    options = {"journal": str(tmp_path / "search.journal")}
+    first = make(**arguments, **options).fit(X, Y)
+    for params in (options, {"n_jobs": 2}):
         other = make(**arguments, **params).fit(X, Y)
         assert other.best_index_ == first.best_index_
         assert other.best_gain_ == first.best_gain_

@@ -175,17 +175,17 @@ def test_splits_are_drawn_once_also_under_an_unseeded_shuffle():
 
 
 def test_values_reach_the_estimator_as_plain_python():
-    seen = []
+    types = []
 
     class Typed(Sometimes):
         def set_params(self, **params):
-            seen.extend(map(type, params.values()))
+            types.extend(map(type, params.values()))
             return super().set_params(**params)
 
     grid = {"quality": np.linspace(0, 1, 3), "bad": np.array([None], dtype=object)}
     small_search(Typed(), grid, n_iter=3).fit(X, y)
     small_search(Typed(), {"quality": Integer(1, 9)}).fit(X, y)
-    assert set(seen) == {float, int, type(None)}
+    assert set(types) == {float, int, type(None)}
 
 
 def test_repeated_values_keep_the_order_of_grid_search():

@@ -100,10 +100,10 @@ def assert_same_search(a, b):
 
 def test_trials_in_flight_are_proposed_without_each_other(reference):
     alone = smooth(pre_dispatch=1).fit(X, y).cv_results_["params"]
-    tried = reference.cv_results_["params"]
+    params = reference.cv_results_["params"]
     # The design does not depend on results, but later trials do.
-    assert tried[:3] == alone[:3]
-    assert tried[3:] != alone[3:]
+    assert params[:3] == alone[:3]
+    assert params[3:] != alone[3:]
     assert reference.n_points_ == 4
 
 
@@ -227,12 +227,12 @@ def test_configuration_and_routing_reach_every_fit(backend):
         space = {"logisticregression__C": [1e-3, 1e-1, 1.0, 10.0]}
         params = {"n_iter": 4, "scoring": scorer, "error_score": "raise"}
         search = smooth(**params).set_params(estimator=model, search_spaces=space)
-        got = clone(search).fit(X, y, sample_weight=weights)
+        actual = clone(search).fit(X, y, sample_weight=weights)
         with joblib.parallel_config("sequential"):
             alone = search.set_params(pre_dispatch=1).fit(X, y, sample_weight=weights)
     # All configurations of a finite space are tried, in the same order.
-    assert_same_tables(got.cv_results_, alone.cv_results_)
-    assert len(np.unique(got.cv_results_["mean_test_score"])) > 2
+    assert_same_tables(actual.cv_results_, alone.cv_results_)
+    assert len(np.unique(actual.cv_results_["mean_test_score"])) > 2
 
 
 def test_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
@@ -270,8 +270,8 @@ def test_inside_of_a_fit_joblib_does_as_in_grid_search(backend_name):
     with joblib.parallel_config(backend_name):
         grid = GridSearchCV(Inside(), {"quality": [0, 1]}, cv=2, n_jobs=2).fit(X, y)
         ours = restless(Inside(), n_iter=4, n_jobs=2).fit(X, y)
-    seen = set(grid.cv_results_["mean_test_score"])
-    assert set(ours.cv_results_["mean_test_score"]) == seen
+    expected = set(grid.cv_results_["mean_test_score"])
+    assert set(ours.cv_results_["mean_test_score"]) == expected
 
 
 def test_workers_receive_only_what_fits_need(reference):
@@ -386,8 +386,8 @@ def test_objects_that_a_worker_cannot_unpickle_raise_an_error(bad, space, error)
 def test_an_error_is_raised_when_those_in_flight_have_ended(
     temp_folder, restless_reference
 ):
-    tried = restless_reference.trials_
-    model = Fatal(fatal=tried[4].params["quality"])
+    trials = restless_reference.trials_
+    model = Fatal(fatal=trials[4].params["quality"])
     with joblib.parallel_config("loky", n_jobs=2):
         search = restless(model, error_score="raise")
         with pytest.raises(RuntimeError, match="ends badly") as raised:

@@ -69,8 +69,8 @@ def test_same_results_as_grid_search(place):
         assert hasattr(ours, name) == bool(refit)
     assert ours.stop_reason_ == "exhausted"
     assert ours.target_metric_ == target
-    told = [trial.score for trial in ours.trials_]
-    np.testing.assert_allclose(told, ours.cv_results_[f"mean_test_{target}"])
+    scores = [trial.score for trial in ours.trials_]
+    np.testing.assert_allclose(scores, ours.cv_results_[f"mean_test_{target}"])
 
 
 def test_the_metric_of_a_rule_guides_the_search():
@@ -117,8 +117,8 @@ def test_all_nan_scores_rank_one_with_one_warning():
 
 
 def test_means_are_unweighted_over_splits_of_unequal_size():
-    some, rest = np.arange(0, 150, 3), np.arange(140)
-    splits = [(rest, np.arange(140, 150)), (some, np.arange(150))]
+    third, rest = np.arange(0, 150, 3), np.arange(140)
+    splits = [(rest, np.arange(140, 150)), (third, np.arange(150))]
     space = {"C": (0.1, 9.0)}
     search = small_search(SVC(), space, n_iter=3, cv=splits)
     table = search.fit(X, y).cv_results_
@@ -191,19 +191,19 @@ def test_a_callable_that_fails_in_some_folds_has_the_error_score(error_score):
 
 def test_finite_space_is_visited_once_and_picks_what_grid_search_picks(fits_here):
     grid = {"max_depth": [3, 1, 2], "criterion": ["gini", "entropy"]}
-    wanted = list(ParameterGrid(grid))
+    expected = list(ParameterGrid(grid))
     theirs = GridSearchCV(TREE, grid, cv=2).fit(X, y)
     for n_iter in (6, ENOUGH):
         ours = small_search(TREE, grid, n_iter=n_iter).fit(X, y)
-        assert ours.cv_results_["params"] == wanted
+        assert ours.cv_results_["params"] == expected
         assert ours.best_params_ == theirs.best_params_
         assert ours.stop_reason_ == "exhausted"
     # With a timeout or fewer trials, the model orders the same set.
     for n_trials, params in ((6, {"timeout": 1e6, "n_iter": 50}), (5, {"n_iter": 5})):
         search = small_search(TREE, grid, **params).fit(X, y)
-        tried = search.cv_results_["params"]
-        assert len(tried) == len({repr(params) for params in tried}) == n_trials
-        assert all(params in wanted for params in tried)
+        points = search.cv_results_["params"]
+        assert len(points) == len({repr(params) for params in points}) == n_trials
+        assert all(params in expected for params in points)
         assert search.stop_reason_ == ("exhausted" if n_trials == 6 else "n_iter")
     with pytest.warns(match="search_spaces is empty"):
         assert_same_results(*fit_both(SVC(C=3), {}, X, y, cv=3))
@@ -257,8 +257,8 @@ def test_the_logger_tells_of_each_trial(caplog, capsys):
         make().fit(X, y)
     messages = [record.getMessage() for record in caplog.records]
     for event in (" finished: complete", " started: "):
-        told = [message[:8] for message in messages if event in message]
-        assert told == [f"trial {number} " for number in range(4)]
+        events = [message[:8] for message in messages if event in message]
+        assert events == [f"trial {number} " for number in range(4)]
     assert capsys.readouterr() == ("", "")
 
 
@@ -287,16 +287,16 @@ def test_one_line_per_trial():
     assert len(lines) == 6
     best = -np.inf
     for number, (line, trial) in enumerate(zip(lines, search.trials_, strict=True)):
-        shown = re.fullmatch(
+        match = re.fullmatch(
             r"\[(\d)/6\] trial (\d): score (\S+), best so far (\S+) \(trial (\d)\), "
             r"elapsed \d+\.\ds, left \d+\.\ds",
             line,
         )
         best = max(best, trial.score)
-        assert (int(shown[1]), int(shown[2])) == (number + 1, number)
-        assert float(shown[3]) == pytest.approx(trial.score, rel=1e-5)
-        assert float(shown[4]) == pytest.approx(best, rel=1e-5)
-        assert search.trials_[int(shown[5])].score == best
+        assert (int(match[1]), int(match[2])) == (number + 1, number)
+        assert float(match[3]) == pytest.approx(trial.score, rel=1e-5)
+        assert float(match[4]) == pytest.approx(best, rel=1e-5)
+        assert search.trials_[int(match[5])].score == best
 
 
 @pytest.mark.parametrize("verbose", [2, 10])

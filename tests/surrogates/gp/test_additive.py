@@ -88,11 +88,11 @@ def test_pairs_that_were_seen_tell_of_combinations_that_were_not():
     rng = np.random.default_rng(3)
     tables = rng.standard_normal((3, 3, 3))
     y = sum(tables[d][levels[:, d], levels[:, d + 1]] for d in range(3))
-    seen = rng.permutation(len(grid))[:40]
-    unseen = np.setdiff1d(np.arange(len(grid)), seen)
+    rows = rng.permutation(len(grid))[:40]
+    unseen = np.setdiff1d(np.arange(len(grid)), rows)
     errors = {}
     for cls in (GaussianProcess, AdditiveGaussianProcess):
-        model = cls(n_samples=0, winsorize_scores=False).fit(grid[seen], y[seen])
+        model = cls(n_samples=0, winsorize_scores=False).fit(grid[rows], y[rows])
         mean = model.predict(grid[unseen])[0][0]
         errors[cls] = np.mean(np.square(mean - y[unseen]))
     assert errors[AdditiveGaussianProcess] < 0.7 * errors[GaussianProcess]

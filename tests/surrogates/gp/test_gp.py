@@ -37,8 +37,8 @@ def test_predictions_equal_scikit_learns_at_the_same_hyper_parameters(kernel, no
     offset, unit = winsorized.mean(), winsorized.std()
     pending, candidates = rng.random((3, 4)), np.vstack([rng.random((40, 4)), X[:9]])
     X_all = np.vstack([X, pending])
-    believed = model.predict(pending)[0][0]
-    y_all = (np.append(winsorized, believed) - offset) / unit
+    predicted = model.predict(pending)[0][0]
+    y_all = (np.append(winsorized, predicted) - offset) / unit
     alpha = 1e-3 + np.append(noise, np.zeros(3)) / unit**2
     for n, ours in ((30, model), (33, model.condition(pending))):
         reference = GaussianProcessRegressor(

@@ -115,20 +115,20 @@ def test_distances_broadcast_over_samples_of_length_scales():
 def test_only_known_ones_of_many_options_have_coordinates():
     """Distances to known options are the same with one coordinate per option."""
     K, rng = 5000, np.random.default_rng(0)
-    seen, X = (
+    data, X = (
         np.column_stack([rng.random(n), rng.integers(0, 9, n) / (K - 1)])
         for n in (7, 40)
     )
-    seen[0, 1] = X[1, 1] = np.nan
+    data[0, 1] = X[1, 1] = np.nan
     X[0, 1] = 1.0
-    embedding = Embedding([0, K], seen)
+    embedding = Embedding([0, K], data)
     assert embedding.place(X).shape[1] <= 9
-    r2 = squared_distances(embedding.place(X), embedding.place(seen))
-    both = Embedding([0, K]).squared_differences(np.vstack([X, seen]))
+    r2 = squared_distances(embedding.place(X), embedding.place(data))
+    both = Embedding([0, K]).squared_differences(np.vstack([X, data]))
     np.testing.assert_allclose(r2, both.sum(axis=0)[:40, 40:], atol=1e-12)
-    everything = embedding.covering(X).place(X)
+    placed = embedding.covering(X).place(X)
     np.testing.assert_allclose(
-        squared_distances(everything, everything),
+        squared_distances(placed, placed),
         both.sum(axis=0)[:40, :40],
         atol=1e-12,
     )

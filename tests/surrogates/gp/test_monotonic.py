@@ -59,8 +59,8 @@ def test_without_signs_it_is_the_plain_process(kernel, noise, signs):
         (plain.condition(candidates[:3]), ours.condition(candidates[:3])),
     ):
         expected = (*theirs.predict(candidates, gradient=True), *theirs.leave_one_out())
-        got = (*mine.predict(candidates, gradient=True), *mine.leave_one_out())
-        for one, other in zip(got, expected, strict=True):
+        actual = (*mine.predict(candidates, gradient=True), *mine.leave_one_out())
+        for one, other in zip(actual, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-8)
 
 
@@ -82,11 +82,11 @@ def by_rejection(model, X, y, candidates, n_draws=300_000):
     mean, S = (y - offset) / unit @ solved, K[n:, n:] - K[n:, :n] @ solved
     root = np.linalg.cholesky(S + 1e-10 * np.eye(len(S))).T
     rng = np.random.default_rng(0)
-    m, kept = len(candidates), []
+    m, accepted = len(candidates), []
     for _ in range(n_draws // 50_000):
         draws = mean + rng.standard_normal((50_000, len(mean))) @ root
-        kept.append(draws[np.all(draws[:, m:] > 0, axis=1), :m])
-    values = offset + unit * np.vstack(kept)
+        accepted.append(draws[np.all(draws[:, m:] > 0, axis=1), :m])
+    values = offset + unit * np.vstack(accepted)
     return values.mean(axis=0), values.std(axis=0), len(values)
 
 
