@@ -251,8 +251,8 @@ class Simulated(running.RunningSearch):
     def _workers(self, trial_data: Any) -> Iterator[Any]:
         workers = Workers(self.plan, self.search.estimator.table)
         budget = self._begin_budget(workers, math.inf)
-        made_evaluator = evaluator.CandidateEvaluator(self.plan, workers, math.inf)
-        yield made_evaluator, workers, budget, None
+        candidate_evaluator = evaluator.CandidateEvaluator(self.plan, workers, math.inf)
+        yield candidate_evaluator, workers, budget, None
 
 
 class Tabulated(BaseEstimator):

@@ -10,7 +10,7 @@ violated:
   of the package are lines of code. No module has more than ``MAX_LINES`` lines besides
   docstrings.
 - ``import skbayes.search.bayes`` imports at most ``CLOSURE`` lines of code and modules.
-- No imports form a circle, also if they are in functions or only for types.
+- No imports form a circle, even in functions or only for types.
 - A folder of the core imports only from those before it in ``CORE``. An option, and a
   search with a folder of its own, imports neither another one nor a reader, also in
   functions.

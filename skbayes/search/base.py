@@ -557,7 +557,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         if rows is not None:
             X, y = compat.safe_split(model, X, y, rows)
             fit_params = compat.check_fit_params(plan.X, fit_params, rows)
-        self.best_estimator_ = model  # also if its fit fails
+        self.best_estimator_ = model  # even if its fit fails
         with plan.tasks.refitting(model):
             begin = time.time()
             model.fit(X, *([] if y is None else [y]), **fit_params)

@@ -391,7 +391,7 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         self.return_folds = return_folds
 
     def _values(self) -> dict[str, Any]:
-        """Return the values of all parameters, also if a subclass lacks some."""
+        """Return the values of all parameters, even if a subclass lacks some."""
         values = {name: getattr(self, name) for name in self._accepted_values()}
         return values | self.get_params(deep=False)
 

@@ -37,7 +37,7 @@ _NO_VALUES = (_DRAFT, _LOCK, _NO_ROOM)
 # Marker of a value that was computed again because of a lack of space.
 _MADE_AGAIN = f"{_NO_ROOM}again"
 
-# Seconds to wait for another process that computes the same value; no practical limit.
+# Most seconds to wait for another process that computes the same value.
 PATIENCE = 1e6
 
 Arrays = Mapping[str, npt.NDArray]

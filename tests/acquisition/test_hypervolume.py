@@ -116,8 +116,8 @@ def test_only_what_is_never_positive_is_a_cost():
     np.testing.assert_allclose(logs[:, 3], -np.log([2.0, 8.0, 4.0]))
     np.testing.assert_allclose(noise[:, 0], [1 / 16, 4.0, 1.0])
     np.testing.assert_array_equal(noise[:, 1:3], 1.0)
-    zeros = np.array([[-1.0], [-1.0], [-1e-300]])
-    assert np.ptp(on_log_scale(zeros, zeros**2)[0]) == pytest.approx(np.log(1e6))
+    negated = np.array([[-1.0], [-1.0], [-1e-300]])
+    assert np.ptp(on_log_scale(negated, negated**2)[0]) == pytest.approx(np.log(1e6))
 
 
 def test_points_are_chosen_by_objective_weights_or_distance():

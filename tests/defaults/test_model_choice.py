@@ -354,8 +354,8 @@ def pipelines(kind, train):
     extra = []
     for package, name in [("lightgbm", "LGBM"), ("xgboost", "XGB")]:
         quiet = {"verbose": -1} if name == "LGBM" else {}
-        kind_of_model = getattr(pytest.importorskip(package), name + kind)
-        extra.append(kind_of_model(n_estimators=3, n_jobs=1, **quiet))
+        cls = getattr(pytest.importorskip(package), name + kind)
+        extra.append(cls(n_estimators=3, n_jobs=1, **quiet))
     catboost = getattr(pytest.importorskip("catboost"), "CatBoost" + kind)
     extra.append(catboost(iterations=3, verbose=0, allow_writing_files=False))
     choice = models(X, TARGETS[kind], extra=extra)

@@ -79,8 +79,8 @@ class Fake:
         if outcome == "interrupted":
             return None
         stop = self.events.get("stop_at") == number
-        data = {"extras": {"stop_requested": stop}, "duration": self.takes(number)}
-        return Trial(number, params, [], float(number), **data)
+        fields = {"extras": {"stop_requested": stop}, "duration": self.takes(number)}
+        return Trial(number, params, [], float(number), **fields)
 
     def failed(self, evaluation, text):
         number, params = evaluation

@@ -31,8 +31,8 @@ def test_objectives_are_sorted_among_scorers_and_costs():
     assert set(scorer(DummyClassifier().fit(X, y), X, y)) == {"accuracy", "own", "made"}
 
 
-def fold(a, b, **data):
-    return FoldResult({"accuracy": a, "fit_time": b}, **data)
+def fold(a, b, **fields):
+    return FoldResult({"accuracy": a, "fit_time": b}, **fields)
 
 
 def test_the_objectives_of_a_trial_are_means_over_its_folds():

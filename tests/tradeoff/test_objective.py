@@ -9,13 +9,13 @@ from skbayes.trial.measure import COSTS
 from skbayes.trial.records import FoldResult, Trial
 
 
-def trial(*folds, **data):
+def trial(*folds, **fields):
     """Return a trial from times; those of first fits are negative."""
     results = [
         FoldResult(extras={"costs": {"fit_time": abs(t), "size": 1}, "warm_up": t < 0})
         for t in folds
     ]
-    return Trial(0, {}, results, 0.5, **data)
+    return Trial(0, {}, results, 0.5, **fields)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from skbayes.trial.records import Fidelity, FoldResult, History, Trial
 
 
-def fold(score, error=None, **data):
+def fold(score, error=None, **fields):
     scores = score if isinstance(score, dict) else {"score": score}
-    return FoldResult(scores, 0.5, 0.25, fit_error=error, **data)
+    return FoldResult(scores, 0.5, 0.25, fit_error=error, **fields)
 
 
 def trial(number, score, **kwargs):
@@ -106,9 +106,9 @@ def test_the_best_so_far_is_the_first_of_the_ranking_at_any_time():
         state = "pruned" if rng.random() < 0.1 else state
         violation = float(rng.integers(3)) if number % 2 else None
         fidelity = Fidelity(number // 100)
-        data = {"fidelity": fidelity, "extras": {"violation": violation}}
+        fields = {"fidelity": fidelity, "extras": {"violation": violation}}
         for each in (history, ranked_history):
-            each.append(trial(number, score, state=state, **data))
+            each.append(trial(number, score, state=state, **fields))
         if number % 3 == 0:
             ranked = ranked_history.best_first()
             assert ranked_history.best is (ranked[0] if ranked else None)

@@ -280,7 +280,7 @@ def _candidates(
         and trial.feasible
         and trial.fidelity == best.fidelity
     ]
-    # The best trial comes first, also if other trials are equally good.
+    # The best trial comes first, even if other trials are equally good.
     first = [best, *(t for t in History(comparable).best_first() if t is not best)]
     kept = plan.aspect(Predictions).kept
     usable = [trial for trial in first[:N_KEPT] if trial.number in kept.responses]

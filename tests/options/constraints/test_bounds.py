@@ -152,10 +152,10 @@ def held_out():
     return X, y, {}
 
 
-def fitted_result(**data):
+def fitted_result(**fields):
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     result = {"fit_error": None, "estimator": tree, "test_scores": {"score": 0.7}}
-    return {**result, "test_rows": lambda: X, **data}
+    return {**result, "test_rows": lambda: X, **fields}
 
 
 def test_measures_are_those_of_the_fit():

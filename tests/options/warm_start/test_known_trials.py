@@ -152,8 +152,8 @@ def test_all_sources_of_a_search_give_the_same_trials(scoring, tmp_path):
         assert str(metrics) in str(error.value)
 
 
-def trial(number, score, state="complete", folds=(), **data):
-    return Trial(number, {"x": number}, list(folds), score=score, state=state, **data)
+def trial(number, score, state="complete", folds=(), **fields):
+    return Trial(number, {"x": number}, list(folds), score=score, state=state, **fields)
 
 
 def test_partial_trials_count_with_their_noise():
@@ -187,7 +187,7 @@ class Direction(enum.Enum):
     MAXIMIZE = 2
 
 
-def study(*trials, direction=Direction.MAXIMIZE, **data):
+def study(*trials, direction=Direction.MAXIMIZE, **fields):
     """Return a minimal Optuna study: state, params, value and seconds of each trial."""
     trials = [
         SimpleNamespace(
@@ -198,7 +198,7 @@ def study(*trials, direction=Direction.MAXIMIZE, **data):
         )
         for state, params, value, *seconds in trials
     ]
-    return SimpleNamespace(trials=trials, directions=[direction], **data)
+    return SimpleNamespace(trials=trials, directions=[direction], **fields)
 
 
 ENDED = [("COMPLETE", {"x": 3}, 0.25), ("COMPLETE", {"x": 1.5}, -0.5)]
