@@ -36,11 +36,11 @@ def forked_fits():
     if not CAN_FORK or not importlib.util.find_spec("skbayes.options.limits"):
         yield
         return
-    from skbayes.options.limits import backend
+    from skbayes.options.limits import killable_backend
 
     names = {"DEVNULL": None, "TimeoutExpired": subprocess.TimeoutExpired}
     forked = SimpleNamespace(Popen=ForkedFits, **names)
-    with mock.patch.object(backend, "subprocess", forked):
+    with mock.patch.object(killable_backend, "subprocess", forked):
         yield
 
 
