@@ -53,11 +53,14 @@ CORE = (
     *("compat", "utils", "space", "surrogates", "acquisition", "optimizer"),
     *("trial", "loop", "results", "search"),
 )
-# Folders that work without one another and without the readers, and searches that
-# derive from another one.
+# Folders that work without one another and without the readers, and those from which a
+# search may import.
 SEPARATE = ("multi_stage", "hypertune", "text", "tradeoff", "pareto", "options")
 READERS = ("inspection", "tracking", "integration", "benchmark")
-DERIVED = {"text": "multi_stage"}
+DERIVED = {
+    "text": ("multi_stage", "options.stages"),
+    "multi_stage": ("options.stages",),
+}
 
 # Tables of the modules that the core imports late, and the types of attributes. They,
 # and packages that hand out names of other folders, may import these for types. Other
@@ -216,7 +219,7 @@ def forbidden(modules: dict[str, Module]) -> list[str]:
             wrong = [
                 target
                 for target, other in others.items()
-                if other not in (folder, DERIVED.get(folder))
+                if other not in (folder, *DERIVED.get(folder, ()))
                 and other.split(".")[0] in SEPARATE + READERS
             ]
         else:

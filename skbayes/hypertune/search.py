@@ -22,6 +22,7 @@ from skbayes.hypertune.monotonicity import (
 )
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.scores import metrics_of
+from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import is_unfinished, rank
 from skbayes.search.outside import teach
@@ -634,7 +635,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         n_small = self._n_small(space) * self.n_subsets if signs else 0
         if n_small == 0:
-            return super()._ladder(settings, space, prior, y)
+            return BaseBayesSearchCV._ladder(self, settings, space, prior, y)
         size = float(self.subset_fraction)
         min_rows = _min_rows(configured(settings.estimator, sample[0]), y)
         samples = [
@@ -711,6 +712,9 @@ class HyperTuneSearchCV(BayesSearchCV):
             results[f"rank_test_{metric}"] = ranks
         return attributes
 
+    def _ranked(self, history: History) -> History:
+        return history  # also the trials on small samples
+
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         # 0 on small samples, and 1 on all data.
         has_two = len(plan.ladder.rungs) > 1
@@ -734,7 +738,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
     def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
-        attributes = super()._select(plan, fitted)
+        attributes = BaseBayesSearchCV._select(self, plan, fitted)
         chosen, stages = attributes.get("best_index_"), fitted["cv_results_"]["stage"]
         if callable(plan.refit.plain) and stages[chosen] < stages.max():
             raise ValueError(

@@ -5,29 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from skbayes import compat
 from skbayes.defaults.catalog import n_samples_of
-from skbayes.multi_stage.fidelity import MultiFidelity
-from skbayes.multi_stage.ladder import (
-    TimedLadder,
-    best_of,
-    chosen_sizes,
-    last_search,
-    n_models,
-)
 from skbayes.optimizer.optimizer import Optimizer
+from skbayes.options.stages.ladder import chosen_sizes
+from skbayes.options.stages.optimizers import Stages
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.scores import compared, stage_correlation
+from skbayes.results.scores import stage_correlation
+from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.outside import promising
 from skbayes.search.parameters import (
     COUNT,
     AnySurrogate,
@@ -43,15 +35,11 @@ from skbayes.search.parameters import (
 from skbayes.search.preparation import share_of_splits
 from skbayes.search.running import Outcome
 from skbayes.space import OptimumPrior, Space
-from skbayes.space.candidates import Candidates
-from skbayes.space.lists import same
-from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
-from skbayes.trial.plan import Ladder, Plan, Stage
-from skbayes.trial.records import Fidelity, History, Trial
+from skbayes.surrogates.registry import capability, check_surrogate
+from skbayes.trial.plan import Ladder, Plan
+from skbayes.trial.records import Fidelity, History
 from skbayes.trial.settings import Settings
-from skbayes.trial.subsets import Sample, check_train_size
-from skbayes.utils.optional import warn_user
-from skbayes.utils.ranking import best_first
+from skbayes.trial.subsets import check_train_size
 
 # Trials among which the best one is chosen.
 BEST_OF = {"last_stage", "all_stages"}
@@ -691,122 +679,15 @@ class MultiStageSearchCV(BayesSearchCV):
     ) -> Ladder:
         sizes, n_trials = self._sizes(settings), self._n_trials(settings)
         self._check_fidelities()
-        is_chosen, n_timed = isinstance(self.stages, str), n_models(prior)
-        few_rows = len(sizes) == 1
-        # An ensemble needs the trials with all folds.
-        is_whole = n_timed > 1 or settings.refit.rule == "ensemble"
-        is_one_stage = few_rows and (self.n_iter is not None or is_whole)
-        if not self._chooses_by_time() or is_one_stage:
-            stages = zip(sizes, n_trials, strict=True)
-            return Ladder([self._stage(*stage) for stage in stages], is_chosen)
-        n_workers = effective_n_jobs(self.n_jobs)
-        # Few rows have no samples, but one fold before all gains 39 to 47% of the
-        # attainable gain after 30 and 60 s (benchmarks/first_seconds.py).
-        one_fold = {"n_folds": 1, "n_points": n_workers + (n_workers > 1)}
-        rungs = [self._stage(1.0, 0, role="time", n_folds=1)] if few_rows else []
-        for size in sizes:
-            if size < 1.0:
-                rungs.append(self._stage(size, 0, role="time"))
-            rungs.append(self._stage(size, 0, role="search", **one_fold))
-        rungs.append(self._stage(1.0, n_trials[-1], role="final"))
-        most = self._most_trials()
-        return TimedLadder(rungs, is_chosen, most_trials=most, n_timed=n_timed)
-
-    def _stage(self, size: float | int, n_trials: float, **options: Any) -> Stage:
-        """Return a stage on samples of the training rows."""
-        sample, role = Sample(size), options.get("role", "stage")
-        n_folds = options.get("n_folds")
-        return Stage(
-            partial(self._optimizer_of_stage, sample, role, n_folds),
-            n_trials,
-            lambda number, params: (params, sample),
-            [sample],
-            **options,
-        )
-
-    def _optimizer_of_stage(
-        self,
-        sample: Sample,
-        role: str,
-        n_folds: int | None,
-        plan: Plan,
-        history: History,
-    ) -> Optimizer:
-        """Make the optimizer of a stage from the trials of earlier stages."""
-        if not history and len(plan.ladder.rungs) == 1:
-            return self._first_optimizer(plan, history)
-        if not history:
-            return self._first_on_samples(plan)
-        amount = plan.train_fraction(sample), len(plan.splits[:n_folds])
-        starts = self._starts(role, plan, history)
-        if starts is None:
-            return self._first_on_samples(plan)
-        options = self._optimizer_options(
-            plan,
-            surrogate=self._informed_surrogate(plan, amount, history),
-            n_initial_points=len(starts) or self._n_spread(plan),
-            initial_points=starts or plan.initial_points,
-            prior=plan.prior and plan.prior.densities_only(),
-        )
-        return Optimizer(plan.space, **options)
-
-    def _first_on_samples(self, plan: Plan) -> Optimizer:
-        optimizer = self._make_optimizer(plan)
-        # Known scores are not used, because they were computed on all rows.
-        trials = promising(plan)
-        order = best_first([score for _, score, *_ in trials])
-        for place in order[: self.n_promoted]:
-            optimizer.enqueue(trials[place][0])
-        return optimizer
-
-    def _starts(
-        self, role: str, plan: Plan, history: History
-    ) -> list[dict[str, Any]] | None:
-        """Return the first configurations of a later stage; None for those of a search.
-
-        With a `timeout`, the best ones are compared with the first configuration of the
-        search, usually the estimator's own. The smallest sample does not exclude any
-        model.
-        """
-        first, searched = history[0].params, last_search(history[1:])
-        if role == "time":
-            return [first]
-        last, n_promoted = history[-1].fidelity.stage, self.n_promoted
-        earlier = [trial for trial in history if trial.fidelity.stage == last]
-        if role != "stage" and searched:
-            earlier, n_promoted = searched, 2 * n_promoted
-        elif role != "stage" and (n_timed := n_models(plan.prior)) == 1:
-            return None
-        elif role != "stage":
-            earlier, n_promoted = list(history[:n_timed]), max(n_promoted, n_timed)
-        promoted = [dict(trial.params) for trial in best_of(earlier, n_promoted)]
-        if not promoted:
-            _warn_of_failure(earlier)
-        elif role != "stage" and searched:
-            promoted = [first, *(p for p in promoted if not same(p, first))]
-        return promoted
-
-    def _informed_surrogate(
-        self, plan: Plan, amount: tuple[float, int], history: History
-    ) -> Any:
-        """Return the surrogate, which also uses earlier stages if possible."""
-        seen = best_of(history, len(history))
-        seen.sort(key=lambda trial: trial.number)
-        if not (seen and self._mixes_fidelities()):
-            return self._model()[0]
-        surrogate = check_surrogate(self._model()[0])
-        candidates = Candidates(plan.space)
-        if surrogate == "gp" and not candidates.is_enumerated:
-            # There are too few scores of this fidelity to fit a warping of the inputs.
-            surrogate = "gp-matern52"
-        share, n_folds = amount
-        return MultiFidelity(
-            make_surrogate(surrogate, candidates, plan.seed),
-            plan.space.encode([trial.params for trial in seen]),
-            np.array([trial.score for trial in seen]),
-            np.array([t.fidelity.train_fraction * np.mean(t.fitted) for t in seen]),
-            share * n_folds / len(plan.splits),
-        )
+        stages = Stages(self, self.n_promoted, self._mixes_fidelities())
+        ladder = None
+        if self._chooses_by_time():
+            ladder = stages.timed(sizes, settings, prior)
+        if ladder is None:
+            pairs = zip(sizes, n_trials, strict=True)
+            rungs = [stages.stage(size, n) for size, n in pairs]
+            ladder = Ladder(rungs, isinstance(self.stages, str))
+        return ladder
 
     # -- after the last trial -----------------------------------------------------
 
@@ -828,36 +709,22 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         data = [trial.fidelity for trial in history]
-        columns = super()._extra_columns(plan, history) | {
+        return {
             "stage": [fidelity.stage for fidelity in data],
             "train_fraction": [fidelity.train_fraction for fidelity in data],
+            **super()._extra_columns(plan, history),
         }
-        if any(rung.n_folds is not None for rung in plan.ladder.rungs):
-            columns["n_folds"] = [trial.n_folds for trial in history]
-        return columns
 
     def _ranked(self, history: History) -> History:
-        """Return the trials among which the best is chosen."""
-        if self.best_of == "all_stages" or not history:
-            return history
-        best, *_ = [*compared(history), history[-1]]
-        stage = best.fidelity.stage
-        return History([trial for trial in history if trial.fidelity.stage == stage])
+        return history if self.best_of == "all_stages" else super()._ranked(history)
 
     def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
-        selected = super()._select(plan, fitted)
+        # Among all stages, trials with fewer rows or folds may be chosen.
+        kind = BaseBayesSearchCV if self.best_of == "all_stages" else BayesSearchCV
+        selected = kind._select(self, plan, fitted)
         if "best_index_" not in selected:
             return selected
         trial = self._ranked(fitted["trials_"])[selected["best_index_"]]
-        share, n_folds = trial.fidelity.train_fraction, trial.n_folds
-        is_last = (share, n_folds) >= plan.ladder.rungs[-1].amount(plan)
-        if not is_last and self.best_of == "last_stage" and trial.fitted.any():
-            warn_user(
-                f"best_score_ is the score on {n_folds} of {len(plan.splits)} folds, "
-                f"with {share:.0%} of the training rows. The search ended before the "
-                "best configurations were compared on all of them; increase timeout "
-                "or n_iter."
-            )
         return selected | {"best_fidelity_": trial.fidelity}
 
 
@@ -872,14 +739,3 @@ def _shares(n_iter: int, n_stages: int) -> list[int]:
     cheap = min(max(round(CHEAP_SHARE * n_iter), n_cheap), n_iter - 1)
     each, left = divmod(cheap, n_cheap)
     return [each + (stage < left) for stage in range(n_cheap)] + [n_iter - cheap]
-
-
-def _warn_of_failure(trials: Sequence[Trial]) -> None:
-    errors = [trial.error for trial in trials if trial.error is not None]
-    first = f" The first error:\n{errors[0]}" if errors else ""
-    fidelity = trials[0].fidelity
-    warn_user(
-        f"Stage {fidelity.stage + 1} has no complete trial. If fits failed because its "
-        f"training sets, {fidelity.train_fraction:.2g} of the rows, are too small for "
-        f"the estimator, pass larger sizes in stages.{first}"
-    )

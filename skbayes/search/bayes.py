@@ -13,6 +13,8 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.optimizer.checks import check_takes_noise
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.optional_parts import ACQUISITIONS
+from skbayes.results.scores import compared
+from skbayes.search import outside
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.parameters import (
     ANY_SURROGATE,
@@ -27,10 +29,12 @@ from skbayes.search.parameters import (
     Stopper,
     with_acquisition,
 )
-from skbayes.space import Space
+from skbayes.space import OptimumPrior, Space
 from skbayes.space.dimensions import key_of
 from skbayes.surrogates.surrogate import Surrogate
-from skbayes.trial.plan import Plan
+from skbayes.trial.plan import Ladder, Plan
+from skbayes.trial.records import History
+from skbayes.trial.settings import Settings
 from skbayes.utils.optional import warn_user
 
 
@@ -73,7 +77,9 @@ class BayesSearchCV(BaseBayesSearchCV):
 
         With None, `timeout` or `stopper` ends the search. With `timeout`, the default
         acquisition function of Gaussian processes is then "ei-per-second", and the
-        default number of initial configurations is 3.
+        default number of initial configurations is 3. If half of the time does not
+        suffice for 20 configurations with all folds, most configurations have one fold,
+        and the best ones are compared on all folds (:ref:`one-fold`).
     timeout : float, str or None, default=None
         Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
         "1h30m". The expected time of the refit is reserved. It is the time of the best
@@ -294,7 +300,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         Results with one row per trial and the columns of GridSearchCV. It can be
         converted to a pandas DataFrame. With `pruning` or `trial_limits`,
         the column `state` shows which trials were pruned or aborted; their mean scores
-        are NaN.
+        are NaN. With `timeout` and ``n_iter=None``, the rows are the trials that are
+        compared, those with all folds (:ref:`one-fold`).
     best_estimator_ : estimator
         Estimator with the best configuration, fitted on all data. Available unless
         ``refit=False``.
@@ -533,6 +540,17 @@ class BayesSearchCV(BaseBayesSearchCV):
         is_timed = self._model() == (self.surrogate, "ei-per-second")
         return self._n_timed_points if n_spread == "auto" and is_timed else n_spread
 
+    def _ladder(
+        self, settings: Settings, space: Space, prior: OptimumPrior | None, y: Any
+    ) -> Ladder:
+        # These need trials with all folds. A stopper counts the trials of one stage.
+        is_whole = settings.stoppers or settings.pruning_risk is not None
+        is_whole = is_whole or self.n_iter is not None or self.timeout is None
+        ladder = None
+        if not is_whole and settings.warm_start_from is None:
+            ladder = outside.stages_before_all_folds(self, settings, prior)
+        return ladder or super()._ladder(settings, space, prior, y)
+
     def _make_optimizer(self, plan: Plan) -> Optimizer:
         return self._optimizer_for(plan, self._most_trials())
 
@@ -565,6 +583,38 @@ class BayesSearchCV(BaseBayesSearchCV):
                 f"initial_points has {n_different} different configurations, of which "
                 f"only the first {n_iter} are tried with n_iter={self.n_iter}."
             )
+
+    # -- after the last trial -----------------------------------------------------
+
+    def _ranked(self, history: History) -> History:
+        """Return the trials of the stage in which the best one is chosen."""
+        if not history:
+            return history
+        best, *_ = [*compared(history), history[-1]]
+        stage = best.fidelity.stage
+        return History([trial for trial in history if trial.fidelity.stage == stage])
+
+    def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
+        columns = super()._extra_columns(plan, history)
+        if any(rung.n_folds is not None for rung in plan.ladder.rungs):
+            columns["n_folds"] = [trial.n_folds for trial in history]
+        return columns
+
+    def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
+        selected = super()._select(plan, fitted)
+        if len(plan.ladder.rungs) == 1 or "best_index_" not in selected:
+            return selected
+        trial = self._ranked(fitted["trials_"])[selected["best_index_"]]
+        share, n_folds = trial.fidelity.train_fraction, trial.n_folds
+        is_last = (share, n_folds) >= plan.ladder.rungs[-1].amount(plan)
+        if not is_last and trial.fitted.any():
+            warn_user(
+                f"best_score_ is the score on {n_folds} of {len(plan.splits)} folds, "
+                f"with {share:.0%} of the training rows. The search ended before the "
+                "best configurations were compared on all of them; increase timeout "
+                "or n_iter."
+            )
+        return selected
 
 
 def _all_points(search_spaces: Any, space: Space) -> list[dict]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skbayes import compat
 from skbayes.trial.aspect import Bounds, Tasks
-from skbayes.trial.plan import Header, Plan
+from skbayes.trial.plan import Header, Ladder, Plan
 from skbayes.trial.records import History, KnownTrial
 from skbayes.utils.late import load
 
@@ -110,6 +110,16 @@ def unreachable_text(bounds: Bounds, history: History) -> str | None:
         bounds, history
     )
     return text
+
+
+def stages_before_all_folds(
+    search: Any, settings: Settings, prior: OptimumPrior | None
+) -> Ladder | None:
+    """Return stages with one fold before all, unless each trial needs all folds."""
+    ladder: Ladder | None = load("skbayes.options.stages.optimizers:before_all_folds")(
+        search, settings, prior
+    )
+    return ladder
 
 
 def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
-from skbayes.multi_stage.ladder import chosen_sizes
 from skbayes.multi_stage.search import MultiStageSearchCV
+from skbayes.options.stages.ladder import chosen_sizes
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.parameters import (
     COUNT,

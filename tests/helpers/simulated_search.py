@@ -8,7 +8,8 @@ import numpy as np
 
 from skbayes import MultiStageSearchCV
 from skbayes.loop.scheduler import Budget, StopReason
-from skbayes.multi_stage.ladder import chosen_sizes
+from skbayes.options.stages.ladder import chosen_sizes
+from skbayes.options.stages.optimizers import Stages
 from skbayes.results.scores import compared
 from skbayes.search.running import Outcome, RunningSearch
 from skbayes.trial.plan import NullJournal
@@ -71,7 +72,8 @@ class Simulation:
         history, begin = self.outcome.history, self.now
         limit = begin + (math.inf if allowance.seconds is None else allowance.seconds)
         fidelity = Fidelity(start.stage, rung.samples[0].train_size, 0, rung.n_folds)
-        starts = self.search._starts(rung.role, self.plan, history) if history else []
+        stages = Stages(self.search, 3, True)
+        starts = stages.starts(rung.role, self.plan, history) if history else []
         queue = [params["x"] for params in starts or [{"x": 0}]]
         free, durations = [begin] * self.n_workers, []
         while len(history) - start.first < allowance.n_trials:

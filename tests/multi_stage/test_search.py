@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 
 import skbayes
 from skbayes import BayesSearchCV, MultiStageSearchCV, models
-from skbayes.multi_stage.fidelity import MultiFidelity
+from skbayes.options.stages.fidelity import MultiFidelity
 from skbayes.search import running
 from skbayes.space import Choice
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
@@ -459,9 +459,9 @@ class Clocked(Sized):
         return super().fit(X, y)
 
 
-def timed(n_rows=13500, cls=Clocked, space=None, **kwargs):
+def timed(n_rows=13500, cls=Clocked, space=None, kind=MultiStageSearchCV, **kwargs):
     options = {"n_iter": None, "cv": 3, "refit": False, "random_state": 0} | kwargs
-    search = MultiStageSearchCV(cls(), space or {"quality": (0.0, 1.0)}, **options)
+    search = kind(cls(), space or {"quality": (0.0, 1.0)}, **options)
     return search.fit(np.zeros((n_rows, 1)), np.arange(n_rows) % 2)
 
 
@@ -528,6 +528,30 @@ def test_few_rows_have_one_fold_before_all_if_time_is_short(
     assert (search.best_fidelity_.n_folds is None) == (timeout >= 40.0)
     plain = timed(1200, timeout=timeout, n_iter=2)
     assert {int(trial.fitted.sum()) for trial in plain.trials_} == {3}
+    same = timed(1200, timeout=timeout, kind=BayesSearchCV)
+    data = [[(t.params, t.fidelity) for t in s.trials_] for s in (search, same)]
+    assert data[0] == data[1]
+    assert [*same.cv_results_["params"]] == [*search.cv_results_["params"]]
+
+
+KNOWN = {"params": [{"quality": 0.9}], "mean_test_score": np.array([0.9])}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(
+            {"n_iter": 3},
+            {"stopper": lambda trials: len(trials) > 2},
+            {"pruning": True},
+        ),
+        *({"refit": "ensemble"}, {"warm_start_from": KNOWN}),
+    ],
+)
+def test_some_options_need_all_folds_of_each_trial(options, fake_clock):
+    search = timed(timeout=120.0, kind=BayesSearchCV, **options)
+    assert all(trial.fidelity.n_folds is None for trial in search.trials_)
+    assert len(search.cv_results_["params"]) == len(search.trials_)
 
 
 def test_samples_have_all_classes_and_several_groups(fake_clock):
@@ -613,25 +637,31 @@ def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):
     assert table["rank_test_score"][search.best_index_] == 1
 
 
+REFITS = [
+    {"refit": True},
+    {"refit": "corrected"},
+    {"refit": lambda results: int(np.argmax(results["mean_test_score"]))},
+    {"refit": "a", "scoring": {"a": scored, "b": scored}},
+    {"refit": {"rule": "corrected", "metric": "a"}, "scoring": {"a": scored}},
+    {"refit": True, "constraints": {"q": (lambda e: e.quality, "<= 2")}},
+    {"refit": True, "return_folds": "estimators"},
+]
+
+
 @pytest.mark.parametrize(
     "options",
     [
-        {"refit": True},
-        {"refit": "corrected"},
-        {"refit": "ensemble"},
-        {"refit": lambda results: int(np.argmax(results["mean_test_score"]))},
-        {"refit": "a", "scoring": {"a": scored, "b": scored}},
-        {"refit": {"rule": "corrected", "metric": "a"}, "scoring": {"a": scored}},
-        {"refit": True, "constraints": {"q": (lambda e: e.quality, "<= 2")}},
-        {"refit": True, "return_folds": "estimators"},
+        *({"n_iter": 9, **one} for one in [*REFITS, {"refit": "ensemble"}]),
+        *({"kind": BayesSearchCV, **one} for one in REFITS),
     ],
 )
 def test_each_refit_chooses_among_the_trials_of_one_fidelity(options, fake_clock):
     with pytest.warns(UserWarning) as caught:
-        search = timed(timeout=46.0, n_iter=9, **options)
+        search = timed(timeout=46.0, **options)
     messages = [str(warning.message) for warning in caught]
     assert sum("best_score_ is the score on 1 of 3" in text for text in messages) == 1
-    compared = [t for t in search.trials_ if t.fidelity == search.best_fidelity_]
+    last = search.trials_[-1].fidelity
+    compared = [t for t in search.trials_ if t.fidelity == last]
     assert len(compared) == len(search.cv_results_["params"]) >= 2
     best = max(compared, key=lambda trial: trial.score)
     assert search.best_params_ == best.params

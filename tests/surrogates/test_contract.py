@@ -10,8 +10,8 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, Optimizer
-from skbayes.multi_stage.fidelity import MultiFidelity
 from skbayes.optimizer import SpaceExhausted
+from skbayes.options.stages.fidelity import MultiFidelity
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates import GaussianProcess, MonotonicGP

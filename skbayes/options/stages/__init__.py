@@ -1,0 +1,1 @@
+"""Stages of a search: samples and folds first, then all of them for the best."""

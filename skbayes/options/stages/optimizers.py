@@ -1,0 +1,188 @@
+"""Stages of a search, whose optimizers start with the best configurations so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.options.stages.fidelity import MultiFidelity
+from skbayes.options.stages.ladder import TimedLadder, best_of, last_search, n_models
+from skbayes.search.outside import promising
+from skbayes.space.candidates import Candidates
+from skbayes.space.lists import same
+from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
+from skbayes.trial.plan import Ladder, Plan, Stage
+from skbayes.trial.records import History, Trial
+from skbayes.trial.settings import Settings
+from skbayes.trial.subsets import Sample
+from skbayes.utils.optional import warn_user
+from skbayes.utils.ranking import best_first
+
+if TYPE_CHECKING:
+    from skbayes.search.bayes import BayesSearchCV
+
+# Number of the best configurations of a stage with which the next one starts.
+N_PROMOTED = 3
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Stages of a search, and their optimizers.
+
+    A stage starts with the `n_promoted` best configurations of the stage before. Its
+    surrogate also uses the scores of earlier stages, if it `mixes_fidelities`.
+    """
+
+    search: BayesSearchCV
+    n_promoted: int
+    mixes_fidelities: bool
+
+    def timed(
+        self, sizes: Sequence[float | int], settings: Settings, prior: Any
+    ) -> Ladder | None:
+        """Return a ladder that is chosen by measured times.
+
+        None if there are no samples, and a number of trials is given, or an ensemble
+        or each model of a choice needs trials with all folds.
+        """
+        n_timed, most = n_models(prior), self.search._most_trials()
+        few_rows = len(sizes) == 1
+        is_whole = n_timed > 1 or settings.refit.rule == "ensemble"
+        if few_rows and (settings.n_iter is not None or is_whole):
+            return None
+        n_workers = effective_n_jobs(self.search.n_jobs)
+        # Without samples, one fold before all gains 30 to 48% of the attainable gain
+        # after 30 and 60 s (benchmarks/first_seconds.py).
+        one_fold = {"n_folds": 1, "n_points": n_workers + (n_workers > 1)}
+        rungs = [self.stage(1.0, 0, role="time", n_folds=1)] if few_rows else []
+        for size in sizes:
+            if size < 1.0:
+                rungs.append(self.stage(size, 0, role="time"))
+            rungs.append(self.stage(size, 0, role="search", **one_fold))
+        rungs.append(self.stage(1.0, most, role="final"))
+        return TimedLadder(rungs, True, most_trials=most, n_timed=n_timed)
+
+    def stage(self, size: float | int, n_trials: float, **options: Any) -> Stage:
+        """Return a stage on samples of the training rows."""
+        sample, role = Sample(size), options.get("role", "stage")
+        n_folds = options.get("n_folds")
+        return Stage(
+            partial(self._optimizer, sample, role, n_folds),
+            n_trials,
+            lambda number, params: (params, sample),
+            [sample],
+            **options,
+        )
+
+    def _optimizer(
+        self,
+        sample: Sample,
+        role: str,
+        n_folds: int | None,
+        plan: Plan,
+        history: History,
+    ) -> Optimizer:
+        """Make the optimizer of a stage from the trials of earlier stages."""
+        if not history and len(plan.ladder.rungs) == 1:
+            return self.search._first_optimizer(plan, history)
+        starts = self.starts(role, plan, history) if history else None
+        if starts is None:
+            return self._first_on_samples(plan)
+        amount = plan.train_fraction(sample), len(plan.splits[:n_folds])
+        options = self.search._optimizer_options(
+            plan,
+            surrogate=self._informed_surrogate(plan, amount, history),
+            n_initial_points=len(starts) or self.search._n_spread(plan),
+            initial_points=starts or plan.initial_points,
+            prior=plan.prior and plan.prior.densities_only(),
+        )
+        return Optimizer(plan.space, **options)
+
+    def _first_on_samples(self, plan: Plan) -> Optimizer:
+        optimizer = self.search._make_optimizer(plan)
+        # Known scores are not used, because they were computed on all rows.
+        trials = promising(plan)
+        order = best_first([score for _, score, *_ in trials])
+        for place in order[: self.n_promoted]:
+            optimizer.enqueue(trials[place][0])
+        return optimizer
+
+    def starts(
+        self, role: str, plan: Plan, history: History
+    ) -> list[dict[str, Any]] | None:
+        """Return the first configurations of a later stage; None for those of a search.
+
+        With a `timeout`, the best ones are compared with the first configuration of the
+        search, usually the estimator's own. The smallest sample does not exclude any
+        model.
+        """
+        first, searched = history[0].params, last_search(history[1:])
+        if role == "time":
+            return [first]
+        last, n_promoted = history[-1].fidelity.stage, self.n_promoted
+        earlier = [trial for trial in history if trial.fidelity.stage == last]
+        if role != "stage" and searched:
+            earlier, n_promoted = searched, 2 * n_promoted
+        elif role != "stage" and (n_timed := n_models(plan.prior)) == 1:
+            return None
+        elif role != "stage":
+            earlier, n_promoted = list(history[:n_timed]), max(n_promoted, n_timed)
+        promoted = [dict(trial.params) for trial in best_of(earlier, n_promoted)]
+        if not promoted:
+            _warn_of_failure(earlier)
+        elif role != "stage" and searched:
+            promoted = [first, *(p for p in promoted if not same(p, first))]
+        return promoted
+
+    def _informed_surrogate(
+        self, plan: Plan, amount: tuple[float, int], history: History
+    ) -> Any:
+        """Return the surrogate, which also uses earlier stages if possible."""
+        seen = best_of(history, len(history))
+        seen.sort(key=lambda trial: trial.number)
+        if not (seen and self.mixes_fidelities):
+            return self.search._model()[0]
+        surrogate = check_surrogate(self.search._model()[0])
+        candidates = Candidates(plan.space)
+        if surrogate == "gp" and not candidates.is_enumerated:
+            # There are too few scores of this fidelity to fit a warping of the inputs.
+            surrogate = "gp-matern52"
+        share, n_folds = amount
+        return MultiFidelity(
+            make_surrogate(surrogate, candidates, plan.seed),
+            plan.space.encode([trial.params for trial in seen]),
+            np.array([trial.score for trial in seen]),
+            np.array([t.fidelity.train_fraction * np.mean(t.fitted) for t in seen]),
+            share * n_folds / len(plan.splits),
+        )
+
+
+def _warn_of_failure(trials: Sequence[Trial]) -> None:
+    errors = [trial.error for trial in trials if trial.error is not None]
+    first = f" The first error:\n{errors[0]}" if errors else ""
+    fidelity, remedy = trials[0].fidelity, ""
+    if fidelity.train_fraction < 1.0:
+        remedy = (
+            " If fits failed because its training sets, "
+            f"{fidelity.train_fraction:.2g} of the rows, are too small for the "
+            "estimator, pass larger sizes in stages."
+        )
+    warn_user(f"Stage {fidelity.stage + 1} has no complete trial.{remedy}{first}")
+
+
+def before_all_folds(
+    search: BayesSearchCV, settings: Settings, prior: Any
+) -> Ladder | None:
+    """Return stages with one fold, and then all folds of the best configurations.
+
+    None if all folds of each trial are needed.
+    """
+    takes_fidelity = capability(check_surrogate(search._model()[0]), "takes_fidelity")
+    stages = Stages(search, N_PROMOTED, bool(takes_fidelity))
+    return stages.timed((1.0,), settings, prior)
