@@ -40,6 +40,7 @@ import one_thread  # noqa: F401
 # isort: split
 import importlib
 import importlib.util
+import math
 import pickle
 import signal
 import sys
@@ -85,6 +86,7 @@ from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, TextRepresentationSearchCV
 from skbayes.defaults import models
+from skbayes.results.scores import compared
 
 N_FOLDS, N_JOBS, N_TEST, N_TEST_SVM, MOST_ROWS = 5, 2, 10000, 3000, 300000
 SHARES = (0.25, 0.5)
@@ -402,18 +404,21 @@ def _skbayes(
     begin = time.time()
     search.fit(problem.X, problem.y)
     seconds = time.time() - begin
-    trials = [
-        # Scores of a later stage are those on more rows.
-        (t.params, (t.fidelity.stage, t.score), t.started + t.duration - begin)
-        for t in search.trials_
-        if t.started is not None and t.state == "complete"
-    ]
+    best = []
+    for end in (share * limit for share in SHARES):
+        # The search would return this configuration if it were interrupted.
+        ended = [t for t in search.trials_ if _end(t) - begin <= end]
+        best += [(end, t.params) for t in compared(ended)[:1]]
     return Outcome(
         search.best_estimator_,
         seconds - search.refit_time_,
-        _best(sorted(trials, key=lambda t: t[2])),
+        best,
         n_trials=len(search.trials_),
     )
+
+
+def _end(trial: Any) -> float:
+    return math.inf if trial.started is None else trial.started + trial.duration
 
 
 def _texts(problem: Problem, limit: float, seed: int) -> Outcome:
