@@ -290,7 +290,9 @@ def test_fits_and_linear_algebra_are_bounded_in_processes(monkeypatch, timeout, 
     # Otherwise, the workers would inherit the tests' limit, also through their server.
     monkeypatch.setattr(context, "_DEFAULT_START_METHOD", None)
     if timeout is not None:
-        monkeypatch.setattr("skbayes.options.limits.killable_backend.subprocess", subprocess)
+        monkeypatch.setattr(
+            "skbayes.options.limits.killable_backend.subprocess", subprocess
+        )
     get_reusable_executor(max_workers=2).shutdown(wait=True)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
