@@ -113,6 +113,8 @@ class Scheduler:
         # Finished trials that the optimizer has observed before an earlier trial.
         self._early: set[int] = set()
         self._reason: str | None = None
+        # Whether the search has ended, and not only this stage.
+        self.is_over = False
         # Duration of the last proposal.
         self._proposing = 0.0
 
@@ -135,7 +137,9 @@ class Scheduler:
                         self._wait(begin + self._patience())
                     self._tell(first)
             except SearchTimeout:
-                self._reason = StopReason.TIMEOUT
+                # The time of a refit of a better trial may be shorter, but fits are
+                # not possible any more.
+                self._reason, self.is_over = StopReason.TIMEOUT, True
                 on_interrupt()
                 self._drain()
         except KeyboardInterrupt:
@@ -144,6 +148,8 @@ class Scheduler:
             self._abandon()
             raise
         assert self._reason is not None
+        ends_search = (StopReason.CALLBACK, StopReason.INTERRUPTED)
+        self.is_over |= self._reason in ends_search
         return self._reason
 
     # -- asking -------------------------------------------------------------------

@@ -44,13 +44,14 @@ MAX_RACED_IN_FLIGHT = 16
 class Outcome:
     """Outcome of a search: optimizers and trials of the stages that have begun.
 
-    `stop_reason` is the reason for the end of the last stage. With a timeout, the refit
-    is expected to take `refit_seconds`.
+    `stop_reason` is the reason for the end of the last stage. With `is_over`, no other
+    stage may begin. With a timeout, the refit is expected to take `refit_seconds`.
     """
 
     optimizers: list[Any]
     history: History = field(default_factory=History)
     stop_reason: str = StopReason.N_ITER
+    is_over: bool = False
     refit_seconds: float = 0.0
 
 
@@ -147,6 +148,7 @@ class RunningSearch:
                 )
                 backend = evaluator.backend
                 outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
+                outcome.is_over |= scheduler.is_over
             outcome.refit_seconds = evaluator.backend.reserved
             if not history:
                 evaluator = evaluator.of_stage(0, self.plan.ladder.rungs[0])
@@ -163,11 +165,7 @@ class RunningSearch:
         for index in itertools.count():
             is_recorded, last = index < len(recorded), rung
             n_left, n_before = ladder.n_trials - len(history), len(history)
-            is_ended = outcome.stop_reason in (
-                StopReason.INTERRUPTED,
-                StopReason.CALLBACK,
-            )
-            if n_left <= 0 or (is_ended and not is_recorded):
+            if n_left <= 0 or (outcome.is_over and not is_recorded):
                 return
             seconds = None
             if budget.timeout is not None:

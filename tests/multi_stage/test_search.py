@@ -2,7 +2,9 @@
 
 import inspect
 import pickle
+import threading
 
+import joblib
 import numpy as np
 import pytest
 from endings import kill_after, raises_after
@@ -26,6 +28,7 @@ from skbayes.search import running
 from skbayes.space import Choice
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.registry import names_with, registry
+from skbayes.trial.backend import ThreadBackend
 from skbayes.trial.records import Fidelity
 
 X, y = load_iris(return_X_y=True)
@@ -700,6 +703,39 @@ def test_fits_of_a_constant_time_leave_little_time_unused(fake_clock):
     search = timed(100_000, Constant, timeout=60.0, refit=True)
     assert 50.0 <= fake_clock.now - begin <= 61.0
     assert search.best_fidelity_ == Fidelity(search.trials_[-1].fidelity.stage)
+
+
+class Uneven(Sized):
+    """Estimator whose fits end early, except one that ends after the search."""
+
+    ended, scored = threading.Event(), threading.Barrier(2)
+
+    def fit(self, X, y):
+        if self.quality == 0.9:
+            self.scored.wait(60)
+            CLOCK.now += 0.5
+            self.ended.wait(60)
+        CLOCK.now += 0.03 if self.quality == 0.5 else 0.001
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        if self.quality == 0.3:
+            self.scored.wait(60)
+        return 1.0 - self.quality
+
+
+def test_no_stage_begins_after_the_end_of_the_time(fake_clock, monkeypatch, tmp_path):
+    stop = ThreadBackend.stop
+    monkeypatch.setattr(ThreadBackend, "stop", lambda b: [stop(b), Uneven.ended.set()])
+    points = [{"quality": quality} for quality in (0.5, 0.9, 0.1, 0.2, 0.3)]
+    kwargs = {"initial_points": points, "journal": tmp_path / "journal"}
+    with joblib.parallel_config("threading", n_jobs=3):
+        with pytest.warns(UserWarning, match="score on 1 of 3") as caught:
+            # The refit after the own configuration takes longer than what is left.
+            search = timed(600, Uneven, timeout=0.6, refit=True, **kwargs)
+    assert (search.stop_reason_, len(caught)) == ("timeout", 1)
+    assert search.best_params_ == {"quality": 0.1}
+    assert {trial.fidelity.stage for trial in search.trials_} == {0, 1}
 
 
 class Weighted(Clocked):
