@@ -734,7 +734,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             return None
         # Trials on small samples are chosen only if no trial is on all data.
         whole = np.asarray(results["stage"]) > 0
-        scores = results[f"mean_test_{plan.objective.name}"]
+        scores = results[f"mean_test_{plan.objective.name or 'score'}"]
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
     def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:

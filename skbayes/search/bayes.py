@@ -607,7 +607,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         trial = self._ranked(fitted["trials_"])[selected["best_index_"]]
         share, n_folds = trial.fidelity.train_fraction, trial.n_folds
         is_last = (share, n_folds) >= plan.ladder.rungs[-1].amount(plan)
-        if not is_last and trial.fitted.any():
+        if not (is_last or trial.state.is_partial):
             warn_user(
                 f"best_score_ is the score on {n_folds} of {len(plan.splits)} folds, "
                 f"with {share:.0%} of the training rows. The search ended before the "

@@ -310,6 +310,15 @@ def test_a_timeout_lets_each_stage_have_its_first_trial(timeout, stages, fake_cl
     assert len({repr(t.params) for t in search.trials_}) == 1
 
 
+def test_a_trial_that_was_aborted_has_no_score(fake_clock):
+    options = {"trial_limits": {"time": 1.0}, "pruning": True, "timeout": 1.2}
+    search = make({"quality": (0.6, 1.0)}, TakesTime(), cv=2, refit=False, **options)
+    with pytest.warns(UserWarning) as caught:
+        search.fit(X, y)
+    assert [str(w.message)[:21] for w in caught] == ["No trial was finished"]
+    assert search.trials_[0].fitted.any() and np.isnan(search.best_score_)
+
+
 def test_slow_trials_on_part_of_the_rows_leave_time_for_the_others(fake_clock):
     begin = fake_clock.now
     options = {"timeout": 15.0, "n_iter": 200, "cv": 2, "refit": False}

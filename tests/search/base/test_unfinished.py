@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 import skbayes
 from skbayes import (
     BayesSearchCV,
+    HyperTuneSearchCV,
     ParetoSearchCV,
     TradeoffSearchCV,
 )
@@ -31,6 +32,11 @@ TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 def first_row(results):
     """Choose a row, as a callable `refit`."""
     return 0
+
+
+def leaves(tree, X, y):
+    """Score a tree by a number."""
+    return tree.get_n_leaves()
 
 
 def fitted(search, *arguments):
@@ -123,6 +129,8 @@ def test_results_that_need_a_finished_trial_are_named():
     pareto = fitted(make(ParetoSearchCV, timeout=1e-9))
     with pytest.raises(ValueError, match="pareto_front_ is empty: no trial"):
         pareto.select("knee", X, y)
+    bounds = {"constraints": {"recall_macro": ">= 0.5"}, "scoring": leaves}
+    assert np.isnan(fitted(make(HyperTuneSearchCV, timeout=1e-9, **bounds)).best_score_)
     tradeoff = fitted(make(TradeoffSearchCV, timeout=1e-9)).select(0.2, X, y)
     assert tradeoff.best_train_fraction_ == 1.0
 
