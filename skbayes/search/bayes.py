@@ -79,7 +79,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         acquisition function of Gaussian processes is then "ei-per-second", and the
         default number of initial configurations is 3. If half of the time does not
         suffice for 20 configurations with all folds, most configurations have one fold,
-        and the best ones are compared on all folds (:ref:`one-fold`).
+        and the best ones are compared on all folds (:ref:`details <one-fold>`).
     timeout : float, str or None, default=None
         Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
         "1h30m". The expected time of the refit is reserved. It is the time of the best
@@ -301,7 +301,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         converted to a pandas DataFrame. With `pruning` or `trial_limits`,
         the column `state` shows which trials were pruned or aborted; their mean scores
         are NaN. With `timeout` and ``n_iter=None``, the rows are the trials that are
-        compared, those with all folds (:ref:`one-fold`).
+        compared, those with all folds (:ref:`details <one-fold>`).
     best_estimator_ : estimator
         Estimator with the best configuration, fitted on all data. Available unless
         ``refit=False``.
