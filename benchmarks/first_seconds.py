@@ -52,13 +52,13 @@ from harness import Record, Runs, Study, main
 from learn_priors import Table as Learned
 from learn_priors import densities, portfolio
 from methods import Float, Int, Params, as_notation, make_method
+from searches import incumbents_at
 from sklearn.base import BaseEstimator
 
 from skbayes import BayesSearchCV, MultiStageSearchCV
 from skbayes.defaults.learned_prior import N_FIRST, log_density
 from skbayes.loop import scheduler
 from skbayes.options.limits import aspect
-from skbayes.results.scores import compared
 from skbayes.search import base, running
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.optimum_prior import Portfolio
@@ -341,10 +341,7 @@ def _search(kind: type, table: Table, seed: int, **options: Any) -> tuple[Best, 
         outcome = simulated.run()
         fitted = search._set(search._results(simulated.plan, outcome))
         chosen = search._select(simulated.plan, fitted)["best_params_"]
-    reached = []
-    for mark in MARKS[:-1]:
-        ended = [t for t in search.trials_ if (t.started or 0) + t.duration <= mark]
-        reached += [(mark, dict(t.params)) for t in compared(ended)[:1]]
+    reached = incumbents_at(search, MARKS[:-1])
     return [*reached, (MARKS[-1], chosen)], len(search.trials_)
 
 

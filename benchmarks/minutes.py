@@ -40,7 +40,6 @@ import one_thread  # noqa: F401
 # isort: split
 import importlib
 import importlib.util
-import math
 import pickle
 import signal
 import sys
@@ -60,7 +59,7 @@ from joblib.externals.loky import get_reusable_executor
 from lightgbm import LGBMClassifier, LGBMRegressor
 from logged_scorer import LoggedScorer
 from methods import Categories, Float, Int, as_notation
-from searches import distribution, optuna_space
+from searches import distribution, incumbents_at, optuna_space
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
@@ -86,7 +85,6 @@ from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, TextRepresentationSearchCV
 from skbayes.defaults import models
-from skbayes.results.scores import compared
 
 N_FOLDS, N_JOBS, N_TEST, N_TEST_SVM, MOST_ROWS = 5, 2, 10000, 3000, 300000
 SHARES = (0.25, 0.5)
@@ -404,21 +402,12 @@ def _skbayes(
     begin = time.time()
     search.fit(problem.X, problem.y)
     seconds = time.time() - begin
-    best = []
-    for end in (share * limit for share in SHARES):
-        # The search would return this configuration if it were interrupted.
-        ended = [t for t in search.trials_ if _end(t) - begin <= end]
-        best += [(end, t.params) for t in compared(ended)[:1]]
     return Outcome(
         search.best_estimator_,
         seconds - search.refit_time_,
-        best,
+        incumbents_at(search, [share * limit for share in SHARES], begin),
         n_trials=len(search.trials_),
     )
-
-
-def _end(trial: Any) -> float:
-    return math.inf if trial.started is None else trial.started + trial.duration
 
 
 def _texts(problem: Problem, limit: float, seed: int) -> Outcome:

@@ -82,8 +82,8 @@ def sst(seed: int) -> float:
 
 
 # Collections of documents: the function that loads one, its arguments, and the lowest
-# test accuracy of the default search. It is the mean of five seeds (of one for
-# newsgroups) minus its standard error.
+# test accuracy of the default search. It is the mean of five seeds minus its standard
+# error; newsgroups have one seed and the standard error of an earlier measurement.
 DOCUMENTS: dict[str, tuple[str, dict[str, Any], float]] = {
     "sst": ("sst2", {}, 0.8383),
     "kitchen": ("amazon", {"domain": "kitchen"}, 0.8759),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,22 @@ from sklearn.base import clone
 from sklearn.model_selection import RandomizedSearchCV, cross_val_score
 
 from skbayes import BayesSearchCV
+from skbayes.results.scores import compared
+
+
+def incumbents_at(
+    search: Any, ends: Iterable[float], begin: float = 0.0
+) -> list[tuple[float, dict[str, Any]]]:
+    """Return what a search of skbayes would choose if it were interrupted at times.
+
+    They are seconds since `begin`. Times before the first choice are left out.
+    """
+    chosen = []
+    for end in ends:
+        trials = (trial for trial in search.trials_ if trial.started is not None)
+        ended = [t for t in trials if t.started + t.duration - begin <= end]
+        chosen += [(end, dict(trial.params)) for trial in compared(ended)[:1]]
+    return chosen
 
 
 def _value(dim: Float | Int | Categories, place: float) -> Any:

@@ -15,7 +15,7 @@ from skbayes import compat
 from skbayes.defaults.catalog import n_samples_of
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.options.stages.ladder import chosen_sizes
-from skbayes.options.stages.optimizers import Stages
+from skbayes.options.stages.optimizers import Stages, takes_fidelity
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.scores import stage_correlation
 from skbayes.search.base import BaseBayesSearchCV
@@ -35,7 +35,6 @@ from skbayes.search.parameters import (
 from skbayes.search.preparation import share_of_splits
 from skbayes.search.running import Outcome
 from skbayes.space import OptimumPrior, Space
-from skbayes.surrogates.registry import capability, check_surrogate
 from skbayes.trial.plan import Ladder, Plan
 from skbayes.trial.records import Fidelity, History
 from skbayes.trial.settings import Settings
@@ -653,19 +652,15 @@ class MultiStageSearchCV(BayesSearchCV):
         n_trials = self._n_trials(plan.settings)
         return self._optimizer_for(plan, n_trials[0] or n_trials[-1])
 
-    def _takes_fidelity(self) -> bool | None:
-        """Return whether the surrogate can use earlier stages, None if not known."""
-        return capability(check_surrogate(self._model()[0]), "takes_fidelity")
-
     def _mixes_fidelities(self) -> bool:
         """Return whether surrogates use earlier stages."""
         # A class of the user is used only with multi_fidelity=True.
         is_auto = self.multi_fidelity == "auto"
-        return bool(self._takes_fidelity() if is_auto else self.multi_fidelity)
+        return bool(takes_fidelity(self) if is_auto else self.multi_fidelity)
 
     def _check_fidelities(self) -> None:
         """Raise ValueError if the surrogate cannot use earlier stages as requested."""
-        if self._mixes_fidelities() and self._takes_fidelity() is False:
+        if self._mixes_fidelities() and takes_fidelity(self) is False:
             raise ValueError(
                 "multi_fidelity=True needs a surrogate that learns from the share of "
                 "the training rows as one more input: a Gaussian process or 'trees', "

@@ -527,10 +527,14 @@ class BayesSearchCV(BaseBayesSearchCV):
             return_folds=return_folds,
         )
 
+    def _has_time_alone(self) -> bool:
+        """Return whether the time limits the search, and no number of trials."""
+        return self.n_iter is None and self.timeout is not None
+
     def _model(self) -> tuple[Any, Any]:
         model = self.surrogate
         is_process = isinstance(model, str) and model.startswith("gp")
-        if is_process and self.n_iter is None and self.timeout is not None:
+        if is_process and self._has_time_alone():
             return model, "ei-per-second"
         return super()._model()
 
@@ -543,11 +547,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     def _ladder(
         self, settings: Settings, space: Space, prior: OptimumPrior | None, y: Any
     ) -> Ladder:
-        # These need trials with all folds. A stopper counts the trials of one stage.
-        is_whole = settings.stoppers or settings.pruning_risk is not None
-        is_whole = is_whole or self.n_iter is not None or self.timeout is None
         ladder = None
-        if not is_whole and settings.warm_start_from is None:
+        if self._has_time_alone():
             ladder = outside.stages_before_all_folds(self, settings, prior)
         return ladder or super()._ladder(settings, space, prior, y)
 

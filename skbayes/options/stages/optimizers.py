@@ -14,6 +14,7 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.options.stages.fidelity import MultiFidelity
 from skbayes.options.stages.ladder import TimedLadder, best_of, last_search, n_models
 from skbayes.search.outside import promising
+from skbayes.space import OptimumPrior
 from skbayes.space.candidates import Candidates
 from skbayes.space.lists import same
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
@@ -44,12 +45,15 @@ class Stages:
     mixes_fidelities: bool
 
     def timed(
-        self, sizes: Sequence[float | int], settings: Settings, prior: Any
+        self,
+        sizes: Sequence[float | int],
+        settings: Settings,
+        prior: OptimumPrior | None,
     ) -> Ladder | None:
         """Return a ladder that is chosen by measured times.
 
-        None if there are no samples, and a number of trials is given, or an ensemble
-        or each model of a choice needs trials with all folds.
+        Without samples, it is None if the number of trials is given, or if an ensemble
+        or a choice among models requires all folds of each trial.
         """
         n_timed, most = n_models(prior), self.search._most_trials()
         few_rows = len(sizes) == 1
@@ -57,7 +61,7 @@ class Stages:
         if few_rows and (settings.n_iter is not None or is_whole):
             return None
         n_workers = effective_n_jobs(self.search.n_jobs)
-        # Without samples, one fold before all gains 30 to 48% of the attainable gain
+        # Without samples, one fold before all gains 20 to 52% of the attainable gain
         # after 30 and 60 s (benchmarks/first_seconds.py).
         one_fold = {"n_folds": 1, "n_points": n_workers + (n_workers > 1)}
         rungs = [self.stage(1.0, 0, role="time", n_folds=1)] if few_rows else []
@@ -176,13 +180,21 @@ def _warn_of_failure(trials: Sequence[Trial]) -> None:
     warn_user(f"Stage {fidelity.stage + 1} has no complete trial.{remedy}{first}")
 
 
+def takes_fidelity(search: BayesSearchCV) -> bool | None:
+    """Return whether the surrogate can use earlier stages, None if not known."""
+    return capability(check_surrogate(search._model()[0]), "takes_fidelity")
+
+
 def before_all_folds(
-    search: BayesSearchCV, settings: Settings, prior: Any
+    search: BayesSearchCV, settings: Settings, prior: OptimumPrior | None
 ) -> Ladder | None:
     """Return stages with one fold, and then all folds of the best configurations.
 
-    None if all folds of each trial are needed.
+    It is None if all folds of each trial are needed.
     """
-    takes_fidelity = capability(check_surrogate(search._model()[0]), "takes_fidelity")
-    stages = Stages(search, N_PROMOTED, bool(takes_fidelity))
+    # A stopper counts the trials of one stage, and known scores are those of all folds.
+    is_whole = settings.stoppers or settings.pruning_risk is not None
+    if is_whole or settings.warm_start_from is not None:
+        return None
+    stages = Stages(search, N_PROMOTED, bool(takes_fidelity(search)))
     return stages.timed((1.0,), settings, prior)
