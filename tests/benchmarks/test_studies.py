@@ -34,7 +34,20 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("label", STUDIES)
+needs_data = pytest.mark.skipif(
+    not (harness.HERE.parents[1] / "shared" / "data").exists(),
+    reason="the data sets are expected in ../shared/data",
+)
+WITH_DATA = ("categories", "grids", "minutes")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        pytest.param(label, marks=[needs_data] * (label in WITH_DATA))
+        for label in STUDIES
+    ],
+)
 def test_each_study_runs_its_smallest_case(label, capsys):
     module, name = STUDIES[label]
     studies = getattr(module, "STUDIES", None) or {name: module.STUDY}
