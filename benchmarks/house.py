@@ -55,11 +55,14 @@ CORE = (
 )
 # Folders that work without one another and without the readers, and those from which a
 # search may import.
-SEPARATE = ("multi_stage", "hypertune", "text", "tradeoff", "pareto", "options")
+SEPARATE = (
+    *("stages", "multi_stage", "hypertune", "text", "tradeoff", "pareto"),
+    "options",
+)
 READERS = ("inspection", "tracking", "integration", "benchmark")
 DERIVED = {
-    "text": ("multi_stage", "options.stages"),
-    "multi_stage": ("options.stages",),
+    "text": ("multi_stage", "stages"),
+    "multi_stage": ("stages",),
 }
 
 # Tables of the modules that the core imports late, and the types of attributes. They,

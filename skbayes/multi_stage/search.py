@@ -14,8 +14,6 @@ import numpy as np
 from skbayes import compat
 from skbayes.defaults.catalog import n_samples_of
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.options.stages.ladder import chosen_sizes
-from skbayes.options.stages.optimizers import Stages, takes_fidelity
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.scores import stage_correlation
 from skbayes.search.base import BaseBayesSearchCV
@@ -35,6 +33,8 @@ from skbayes.search.parameters import (
 from skbayes.search.preparation import share_of_splits
 from skbayes.search.running import Outcome
 from skbayes.space import OptimumPrior, Space
+from skbayes.stages.ladder import chosen_sizes
+from skbayes.stages.optimizers import Stages, takes_fidelity
 from skbayes.trial.plan import Ladder, Plan
 from skbayes.trial.records import Fidelity, History
 from skbayes.trial.settings import Settings

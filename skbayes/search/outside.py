@@ -116,7 +116,7 @@ def stages_before_all_folds(
     search: Any, settings: Settings, prior: OptimumPrior | None
 ) -> Ladder | None:
     """Return stages with one fold before all, unless each trial needs all folds."""
-    ladder: Ladder | None = load("skbayes.options.stages.optimizers:before_all_folds")(
+    ladder: Ladder | None = load("skbayes.stages.optimizers:before_all_folds")(
         search, settings, prior
     )
     return ladder

@@ -24,7 +24,6 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.multi_stage.search import MultiStageSearchCV
-from skbayes.options.stages.ladder import chosen_sizes
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.parameters import (
     COUNT,
@@ -40,6 +39,7 @@ from skbayes.search.parameters import (
 )
 from skbayes.search.preparation import parse_initial_points
 from skbayes.space import Space
+from skbayes.stages.ladder import chosen_sizes
 from skbayes.text.counts import counted_texts
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer

@@ -8,10 +8,10 @@ import numpy as np
 
 from skbayes import MultiStageSearchCV
 from skbayes.loop.scheduler import Budget, StopReason
-from skbayes.options.stages.ladder import chosen_sizes
-from skbayes.options.stages.optimizers import Stages
 from skbayes.results.scores import compared
 from skbayes.search.running import Outcome, RunningSearch
+from skbayes.stages.ladder import chosen_sizes
+from skbayes.stages.optimizers import Stages
 from skbayes.trial.plan import NullJournal
 from skbayes.trial.records import Fidelity, FoldResult, FoldStatus, Trial
 from skbayes.trial.settings import Settings

@@ -23,9 +23,9 @@ from sklearn.svm import SVC
 
 import skbayes
 from skbayes import BayesSearchCV, MultiStageSearchCV, models
-from skbayes.options.stages.fidelity import MultiFidelity
 from skbayes.search import running
 from skbayes.space import Choice
+from skbayes.stages.fidelity import MultiFidelity
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.registry import names_with, registry
 from skbayes.trial.backend import ThreadBackend

@@ -11,9 +11,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, Optimizer
 from skbayes.optimizer import SpaceExhausted
-from skbayes.options.stages.fidelity import MultiFidelity
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
+from skbayes.stages.fidelity import MultiFidelity
 from skbayes.surrogates import GaussianProcess, MonotonicGP
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
 from skbayes.surrogates.surrogate import Surrogate, posterior_of_mean

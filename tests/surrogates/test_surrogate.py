@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skbayes.options.stages.fidelity import MultiFidelity
+from skbayes.stages.fidelity import MultiFidelity
 from skbayes.surrogates import (
     AdditiveGaussianProcess,
     GaussianProcess,

@@ -2,7 +2,7 @@ import copy
 
 import numpy as np
 
-from skbayes.options.stages.fidelity import MultiFidelity
+from skbayes.stages.fidelity import MultiFidelity
 from skbayes.surrogates import GaussianProcess
 
 RNG = np.random.default_rng(0)

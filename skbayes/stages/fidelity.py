@@ -31,7 +31,7 @@ class MultiFidelity(Surrogate):
     --------
     >>> import numpy as np
     >>> from skbayes.surrogates import GaussianProcess
-    >>> from skbayes.options.stages.fidelity import MultiFidelity
+    >>> from skbayes.stages.fidelity import MultiFidelity
     >>> X = np.linspace(0, 1, 9)[:, None]
     >>> cheap = np.sin(6 * X[:, 0])
     >>> model = MultiFidelity(GaussianProcess(n_samples=0), X, cheap, np.full(9, 0.5))

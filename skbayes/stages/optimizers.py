@@ -11,12 +11,12 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.options.stages.fidelity import MultiFidelity
-from skbayes.options.stages.ladder import TimedLadder, best_of, last_search, n_models
 from skbayes.search.outside import promising
 from skbayes.space import OptimumPrior
 from skbayes.space.candidates import Candidates
 from skbayes.space.lists import same
+from skbayes.stages.fidelity import MultiFidelity
+from skbayes.stages.ladder import TimedLadder, best_of, last_search, n_models
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History, Trial
