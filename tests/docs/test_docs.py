@@ -98,8 +98,7 @@ MEMBERS = {
 # Packages that users do not import from.
 WITHOUT_PUBLIC_NAMES = {
     *("skbayes.hypertune", "skbayes.multi_stage", "skbayes.pareto", "skbayes.tradeoff"),
-    "skbayes.utils",
-    "skbayes.surrogates.gp",
+    *("skbayes.stages", "skbayes.surrogates.gp", "skbayes.utils"),
 }
 
 
