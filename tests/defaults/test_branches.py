@@ -20,38 +20,25 @@ from skbayes.space import Choice, Space
 from skbayes.space.optimum_prior import ModelStarts
 
 SLOPES = {"LogisticRegression": -1.0, "SVC": 2.0, "DecisionTreeClassifier": 0.5}
-NAMES = {"DecisionTreeClassifier": "max_depth"}
-KNOWLEDGE = {
-    kind: {
-        "portfolio": [{}, {NAMES.get(kind, "C"): 3}, {NAMES.get(kind, "C"): 9}],
+KNOWLEDGE = {}
+for kind, slope in SLOPES.items():
+    name = "max_depth" if kind == "DecisionTreeClassifier" else "C"
+    density = {"scale": "log", "at": [1.0, 10.0], "log_density": [0.0, slope]}
+    KNOWLEDGE[kind] = {
+        "portfolio": [{}, {name: 3}, {name: 9}],
         "regrets": [[50], [20], [40]],
-        "densities": {
-            NAMES.get(kind, "C"): {
-                "scale": "log",
-                "at": [1.0, 10.0],
-                "log_density": [0.0, slope],
-            }
-        },
+        "densities": {name: density},
     }
-    for kind, slope in SLOPES.items()
-}
 C = (1.0, 10.0, "log-uniform")
 MODELS = [LogisticRegression(), SVC(), RandomForestClassifier()]
+OPTIONS = [(model, {"clf__C": C}) for model in MODELS[:2]]
+OPTIONS += [(MODELS[2], {"clf__max_depth": (1, 10)})]
+ALTERNATIVES = [{"clf": [model], **space} for model, space in OPTIONS]
 NOTATIONS = {
-    "list of dicts": [{"clf": [model], "clf__C": C} for model in MODELS[:2]]
-    + [{"clf": [MODELS[2]], "clf__max_depth": (1, 10)}],
-    "choice": {
-        "clf": Choice(
-            [(model, {"clf__C": C}) for model in MODELS[:2]]
-            + [(MODELS[2], {"clf__max_depth": (1, 10)})]
-        )
-    },
+    "list of dicts": ALTERNATIVES,
+    "choice": {"clf": Choice(OPTIONS)},
     "step": {"clf": MODELS[:2], "clf__C": C},
-    "own model is implied": [
-        {"clf__C": C},
-        {"clf": [MODELS[1]], "clf__C": C},
-        {"clf": [MODELS[2]], "clf__max_depth": (1, 10)},
-    ],
+    "own model is implied": [{"clf__C": C}, *ALTERNATIVES[1:]],
 }
 
 
@@ -101,13 +88,9 @@ def test_each_model_begins_with_the_best_of_its_portfolio(notation, model):
 
 @pytest.mark.parametrize("notation", ["choice", "list of dicts"])
 def test_a_model_without_a_portfolio_begins_with_its_own_values(notation):
-    knowledge = {"SVC": KNOWLEDGE["SVC"]}
-    (params,) = (
-        params
-        for params in tried_first(prior_of(pipeline(), NOTATIONS[notation], knowledge))
-        if model_of(params) == "LogisticRegression"
-    )
-    assert params["clf__C"] == 1.0
+    prior = prior_of(pipeline(), NOTATIONS[notation], {"SVC": KNOWLEDGE["SVC"]})
+    first = {model_of(params): params for params in tried_first(prior)}
+    assert first["LogisticRegression"]["clf__C"] == 1.0
 
 
 def test_there_is_no_branch_without_a_choice_among_models():
@@ -129,16 +112,12 @@ def test_models_within_a_model_have_priors():
     depth = {"clf__estimator__max_depth": (1, 10)}
     inner = Choice([(trees[0], depth), (trees[1], {}), (SVC(), {})])
     boosted = AdaBoostClassifier(random_state=0)
-    notation = {
-        "scale": [StandardScaler(), "passthrough"],
-        "clf": Choice(
-            [
-                (boosted, {"clf__estimator": inner, "clf__n_estimators": (10, 99)}),
-                (LogisticRegression(), {"clf__C": C}),
-                (DecisionTreeClassifier(), {"clf__max_depth": (1, 10)}),
-            ]
-        ),
-    }
+    options = [
+        (boosted, {"clf__estimator": inner, "clf__n_estimators": (10, 99)}),
+        (LogisticRegression(), {"clf__C": C}),
+        (DecisionTreeClassifier(), {"clf__max_depth": (1, 10)}),
+    ]
+    notation = {"scale": [StandardScaler(), "passthrough"], "clf": Choice(options)}
     first = tried_first(prior_of(pipeline(), notation))
     assert {type(one["clf"]).__name__ for one in first} == {
         *("AdaBoostClassifier", "LogisticRegression", "DecisionTreeClassifier")

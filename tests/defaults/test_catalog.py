@@ -36,19 +36,10 @@ FACTS = {
 pytestmark = pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
 
 
-def _class(package, name):
-    if package == "sklearn":
-        return SKLEARN.get(name)
-    if package == "skbayes":
-        import skbayes.text
-
-        return getattr(skbayes.text, name)
-    return getattr(pytest.importorskip(package), name, None)
-
-
 def _make(package, name):
     """Return an estimator with its defaults."""
-    kind = _class(package, name)
+    module = "skbayes.text" if package == "skbayes" else package
+    kind = SKLEARN.get(name) or getattr(pytest.importorskip(module), name, None)
     if kind is None:
         pytest.skip("not in this release")
     try:
@@ -212,11 +203,10 @@ def test_nu_is_feasible_for_rare_classes(n_rare):
 
 
 def test_bounds_depend_on_the_rows_and_on_the_scale_of_the_target():
-    neighbors = SKLEARN["KNeighborsClassifier"]()
+    neighbors, lasso = SKLEARN["KNeighborsClassifier"](), SKLEARN["Lasso"]()
     for n_rows in (12, 40, 90):
         low, high, _ = _space(neighbors, DataFacts(n_rows=n_rows))["n_neighbors"]
         assert (low, high) == (1, max(5, n_rows // 2))
-    lasso = SKLEARN["Lasso"]()
     scaled = [_space(lasso, DataFacts(y_scale=s))["alpha"] for s in (1.0, 100.0)]
     assert scaled[1][0] == 100.0 * scaled[0][0]
     for n_rows in (500, 50_000):

@@ -5,19 +5,17 @@ import pickle
 
 import numpy as np
 import pytest
+from default_spaces import estimators
 from sklearn import linear_model, preprocessing, svm
-from sklearn.ensemble import (
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes.defaults import EditableSpace, default_space
+from skbayes.defaults.catalog import DataFacts
+from skbayes.defaults.parts import parts_of, space_of
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.space.lists import same
 from skbayes.space.notation import pairs_of
@@ -25,15 +23,6 @@ from skbayes.space.notation import pairs_of
 NAMES = {"Choice": Choice, "Ordinal": Ordinal}
 for module in (preprocessing, svm, linear_model):
     NAMES |= {name: getattr(module, name) for name in module.__all__}
-
-ESTIMATORS = [
-    SVC(gamma=0.3, C=1e5),
-    make_pipeline(StandardScaler(), LogisticRegression()),
-    RandomForestClassifier(),
-    GradientBoostingRegressor(),
-    HistGradientBoostingClassifier(),
-    SGDClassifier(loss="log_loss"),
-]
 
 
 def _plain(notation):
@@ -47,18 +36,22 @@ def _plain(notation):
     return notation
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
-def test_the_printed_code_is_the_space(estimator):
-    X, y = np.arange(80.0).reshape(20, 4), np.arange(20) % 3
-    space = default_space(estimator, X, y)
+def assert_printed(space):
     again = eval(repr(space), NAMES)
     assert list(again) == list(space)
     assert same(_plain(again), _plain(dict(space)))
+
+
+@pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
+def test_the_printed_code_is_the_space():
+    X, y = np.arange(80.0).reshape(20, 4), np.arange(20) % 3
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    for one in (SVC(gamma=0.3, C=1e5), pipeline, *dict(estimators()).values()):
+        assert_printed(EditableSpace(space_of(parts_of(one, DataFacts.of(X, y)))))
     # Options that cannot be keys, and names that need escapes.
     odd = {"f": Ordinal([0.0, 1.0], scale="rank")}
     odd['a"b\\c'] = Choice([([1], {"d": ("x",)}), ("e\n", {})])
-    space = EditableSpace(odd)
-    assert same(_plain(eval(repr(space), NAMES)), _plain(space))
+    assert_printed(EditableSpace(odd))
 
 
 def test_copies_and_pickles_are_equal_editable_spaces():
@@ -68,14 +61,8 @@ def test_copies_and_pickles_are_equal_editable_spaces():
         assert repr(again) == repr(space)
 
 
-SPACE = EditableSpace(
-    {
-        "C": (0.1, 10.0),
-        "kernel": Choice(
-            {"rbf": {"gamma": [1, 2]}, "poly": {"gamma": [1, 2], "degree": [3]}}
-        ),
-    }
-)
+KERNELS = {"rbf": {"gamma": [1, 2]}, "poly": {"gamma": [1, 2], "degree": [3]}}
+SPACE = EditableSpace({"C": (0.1, 10.0), "kernel": Choice(KERNELS)})
 
 
 def _options(space, name="kernel"):
@@ -91,19 +78,13 @@ def test_an_entry_takes_the_place_of_another():
         _ = SPACE | [1]
     options = _options(SPACE | {"gamma": (5, 6)})
     assert [options[one]["gamma"] for one in ("rbf", "poly")] == [(5, 6), (5, 6)]
-
-
-def test_a_list_for_a_choice_keeps_what_its_options_open():
+    # A list for a choice keeps what its options open.
     options = _options(SPACE | {"kernel": ["rbf", "linear"]})
     assert options == {"rbf": {"gamma": [1, 2]}, "linear": {}}
     assert (SPACE | {"kernel": ["linear"]})["kernel"] == ["linear"]
-
-
-def test_a_choice_of_the_user_stands_for_itself():
-    mine = Choice({"rbf": {"C": [1]}})
-    changed = SPACE | {"kernel": mine}
-    assert set(changed) == {"kernel"}
-    assert _options(changed) == {"rbf": {"C": [1]}}
+    # A choice of the user stands for itself.
+    changed = SPACE | {"kernel": Choice({"rbf": {"C": [1]}})}
+    assert set(changed) == {"kernel"} and _options(changed) == {"rbf": {"C": [1]}}
 
 
 def test_an_option_may_have_alternative_sub_spaces():
@@ -138,9 +119,8 @@ def test_estimators_for_a_step_bring_their_own_spaces():
     space = default_space(steps) | {"model": models, "model__C": (1.0, 2.0)}
     options = pairs_of(space["model"])
     assert [option for option, _ in options] == models
-    assert [opened.get("model__C") for _, opened in options] == [(1.0, 2.0)] * 2 + [
-        None
-    ]
+    margins = [opened.get("model__C") for _, opened in options]
+    assert margins == [(1.0, 2.0), (1.0, 2.0), None]
     assert list(space) == ["scale", "model"]
     for params in Space.from_notation(space).covering_sample():
         steps.set_params(**params)

@@ -28,9 +28,8 @@ def _make(name, **params):
     if name in SKLEARN:
         return SKLEARN[name](**params)
     package = "xgboost" if name.startswith("XGB") else "lightgbm"
-    module = pytest.importorskip(package)
-    quiet = {"n_jobs": 1} | ({"verbose": -1} if package == "lightgbm" else {})
-    return getattr(module, name)(**{"n_estimators": 3, **quiet, **params})
+    params = {"n_estimators": 3, "n_jobs": 1, **params}
+    return getattr(pytest.importorskip(package), name)(**params)
 
 
 def _space(estimator):
@@ -100,8 +99,7 @@ def test_entries_that_conflict_with_a_set_parameter_are_removed(
     data = ["aa bb", "aa cc"] * 20 if "Vectorizer" in name else X
     plain = clone(estimator).set_params(n_components=2) if name == "FastICA" else None
     for config in Space.from_notation(_space(estimator)).covering_sample():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             clone(plain or estimator).set_params(**config).fit(data, y[: len(data)])
 
 
@@ -117,9 +115,14 @@ def test_components_of_arpack_are_fewer_than_all(n_components, n_rows):
         assert fitted.n_components_ < min(rows.shape)
 
 
-def test_words_may_be_as_frequent_as_they_must_be():
+def test_bounds_depend_on_the_own_values():
+    # Words may be as frequent as they must be.
     vectorizer = SKLEARN["CountVectorizer"](min_df=0.5)
     assert default_space(vectorizer)["max_df"] == (0.5, 1.0)
+    # A range of one count is not listed beside a value of another type.
+    facts = DataFacts(n_rows=6, n_features=2, fewest_features=2)
+    space = space_of(parts_of(SKLEARN["KBinsDiscretizer"](n_bins=[2, 3]), facts))
+    assert "n_bins" not in space
 
 
 def test_an_option_of_a_step_keeps_what_its_estimator_demands():
@@ -132,13 +135,11 @@ def test_an_option_of_a_step_keeps_what_its_estimator_demands():
 
 
 def test_a_monotonic_constraint_holds_in_the_best_model():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
+    X = np.random.default_rng(0).normal(size=(60, 3))
     y = -2.0 * X[:, 0] + X[:, 1]
     estimator = _make("XGBRegressor", monotone_constraints=(1, 0, 0))
     search = BayesSearchCV(estimator, "auto", n_iter=6, cv=2, random_state=0).fit(X, y)
-    rows = np.zeros((20, 3))
-    rows[:, 0] = np.linspace(-3.0, 3.0, 20)
+    rows = np.linspace(-3.0, 3.0, 20)[:, None] * [1.0, 0.0, 0.0]
     assert np.all(np.diff(search.predict(rows)) >= 0.0)
 
 
@@ -161,27 +162,14 @@ def test_all_names_of_a_parameter_of_lightgbm_have_the_same_conflicts(
 ):
     lightgbm = pytest.importorskip("lightgbm")
     rare, rows = np.arange(60) % 8 == 0, np.zeros((60, 2))
+
+    def names_with(**params):
+        return names_in(default_space(lightgbm.LGBMClassifier(**params), rows, rare))
+
     table = lightgbm.basic._ConfigAliases._get_all_param_aliases()
-    plain = default_space(lightgbm.LGBMClassifier(), rows, rare)
-    spaces = [
-        names_in(default_space(lightgbm.LGBMClassifier(**{alias: value}), rows, rare))
-        for alias in {name, *table[name]}
-    ]
+    spaces = [names_with(**{alias: value}) for alias in {name, *table[name]}]
     assert all(space == spaces[0] for space in spaces)
-    assert spaces[0] < names_in(plain) and dropped in names_in(plain) - spaces[0]
-
-
-@pytest.mark.parametrize(
-    "params", [{"is_unbalance": False}, {"scale_pos_weight": 1.0}], ids=str
-)
-def test_weights_of_one_are_not_weights(params):
-    rare = np.arange(60) % 8 == 0
-    estimator = _make("LGBMClassifier", **params)
-    assert "class_weight" in default_space(estimator, np.zeros((60, 2)), rare)
-
-
-def test_an_own_value_of_another_type_is_not_listed_beside_a_single_count():
-    """The data allow one count only, which the range of counts then consists of."""
-    facts = DataFacts(n_rows=6, n_features=2, fewest_features=2)
-    space = space_of(parts_of(SKLEARN["KBinsDiscretizer"](n_bins=[2, 3]), facts))
-    assert "n_bins" not in space
+    assert spaces[0] < names_with() and dropped in names_with() - spaces[0]
+    # Weights of one are not weights.
+    for weights in ({"is_unbalance": False}, {"scale_pos_weight": 1.0}):
+        assert "class_weight" in names_with(**weights)

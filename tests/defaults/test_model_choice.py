@@ -163,7 +163,6 @@ REFUSED = {
         "X: no column can be used",
     ),
     "only missing values": (NUMBERS * np.nan, CODES, "X: no column can be used"),
-    "one row": (NUMBERS[:1], CODES[:1], "X has 1 rows"),
     "empty frame": (pd.DataFrame(), [], "X has 0 rows"),
     "rows of different length": ([[1, 2], [3]] * 30, CODES, "X must be a table with"),
     "path": ("train.csv", CODES, "X must be a table.*got str"),
@@ -202,23 +201,30 @@ def taken(X, rows):
     return [X[row] for row in rows] if isinstance(X, list) else X[rows]
 
 
+def fitted(choice, X, y):
+    """Return a fitted pipeline of each model, with few rounds."""
+    pipelines = []
+    for model, space in pairs_of(choice.search_spaces["model"]):
+        names = set(model.get_params()) & {"n_estimators", "max_iter"}
+        # Other models have no limit, or need their limit to converge.
+        fast = {name: 3 for name in names if getattr(model, name) == 100}
+        pipeline = clone(choice.estimator).set_params(
+            columns=space["columns"][0], model=clone(model).set_params(**fast)
+        )
+        pipelines.append(pipeline.fit(X, y))
+    return pipelines
+
+
 @pytest.mark.parametrize("name", USED)
 def test_each_model_fits_the_table_and_predicts(name):
     X, y = USED[name]
     X = X() if callable(X) else X
     choice = models(X, y)
     # The first half may lack categories of the second one.
-    rows = np.arange(len(y)) % 5 < 4
-    for model, space in pairs_of(choice.search_spaces["model"]):
-        names = set(model.get_params()) & {"n_estimators", "max_iter"}
-        # Other models have no limit, or need their limit to converge.
-        fast = {name: 4 for name in names if getattr(model, name) == 100}
-        pipeline = clone(choice.estimator).set_params(
-            columns=space["columns"][0], model=clone(model).set_params(**fast)
-        )
-        pipeline.fit(taken(X, np.flatnonzero(rows)), taken(y, np.flatnonzero(rows)))
-        predicted = pipeline.predict(taken(X, np.flatnonzero(~rows)))
-        assert len(predicted) == (~rows).sum()
+    rest, rows = np.split(np.argsort(np.arange(len(y)) % 5 < 4), [len(y) // 5])
+    for pipeline in fitted(choice, taken(X, rows), taken(y, rows)):
+        predicted = pipeline.predict(taken(X, rest))
+        assert len(predicted) == len(rest)
         if predicted.dtype.kind == "f":
             assert np.isfinite(predicted).all()
     Space.from_notation(choice.search_spaces)
@@ -235,12 +241,10 @@ def test_a_search_tries_each_model_with_its_values_in_order():
     table = frame(when=DATES, text=TEXTS, c=CLASSES)
     choice = models(table, VALUES)
     for model, _ in pairs_of(choice.search_spaces["model"]):
-        for name in {"n_estimators", "max_iter"} & set(vars(model)):
-            if getattr(model, name) == 100:
-                setattr(model, name, 3)
-    search = BayesSearchCV(
-        *choice, n_iter=6, cv=2, random_state=0, error_score="raise"
-    ).fit(table, VALUES)
+        if getattr(model, "n_estimators", 0) == 100:
+            model.set_params(n_estimators=3)
+    options = {"n_iter": 6, "cv": 2, "random_state": 0, "error_score": "raise"}
+    search = BayesSearchCV(*choice, **options).fit(table, VALUES)
     kinds = [type(trial.params["model"]).__name__ for trial in search.trials_]
     assert kinds[0] == "Ridge" and len(set(kinds)) == 6
     assert search.trials_[0].params["model__alpha"] == 1.0
@@ -314,36 +318,29 @@ def test_boosting_receives_categories():
         catboost.CatBoostClassifier(iterations=5, verbose=0, allow_writing_files=False),
         lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1, cat_feature=[1]),
     ]
-    choice = models(table, y, extra=extra)
-    options = dict(enumerate(pairs_of(choice.search_spaces["model"])))
-    fitted = [
-        clone(choice.estimator).set_params(columns=space["columns"][0], model=model)
-        for model, space in options.values()
-        if type(model).__name__.startswith(("Hist", "LGBM", "Cat"))
+    kinds = "Hist", "LGBM", "Cat"
+    boosting = [
+        one
+        for one in fitted(models(table, y, extra=extra), table, y)
+        if type(one[-1]).__name__.startswith(kinds)
     ]
     new = pd.DataFrame({"n": [1.0, 2.0], "many": ["new", None], "c": ["z", np.nan]})
-    for pipeline in fitted:
-        pipeline.fit(table, y)
+    for pipeline in boosting:
         again = pickle.loads(pickle.dumps(pipeline))
         assert np.array_equal(again.predict_proba(new), pipeline.predict_proba(new))
         assert np.isfinite(again.predict_proba(new)).all()
-    histogram, light, cat, chosen = (pipeline[-1] for pipeline in fitted)
+    histogram, light, cat, chosen = (pipeline[-1] for pipeline in boosting)
     assert histogram.is_categorical_.tolist() == [True, True, False]
     assert "num_cat=0" not in light.booster_.model_to_string()
     assert cat.get_cat_feature_indices() == [0, 1]
     assert chosen.get_params()["cat_feature"] == [1]
     assert "categorical_features" not in chosen.get_params()
     # Without categories, the models and columns are the plain ones.
-    model, space = next(
-        (model, space)
-        for model, space in pairs_of(models(NUMBERS, CODES).search_spaces["model"])
-        if type(model).__name__.startswith("Hist")
-    )
+    options = pairs_of(models(NUMBERS, CODES).search_spaces["model"])
+    ((model, space),) = [one for one in options if isinstance(one[0], type(histogram))]
     assert space["columns"] == ["passthrough"]
-    assert (
-        model.get_params()
-        == type(model)(early_stopping=False, random_state=0).get_params()
-    )
+    plain = type(model)(early_stopping=False, random_state=0)
+    assert model.get_params() == plain.get_params()
 
 
 # -- missing values -----------------------------------------------------------------
@@ -359,15 +356,7 @@ def pipelines(kind, train):
     catboost = getattr(pytest.importorskip("catboost"), "CatBoost" + kind)
     extra.append(catboost(iterations=3, verbose=0, allow_writing_files=False))
     choice = models(X, TARGETS[kind], extra=extra)
-    fitted = {}
-    for model, space in pairs_of(choice.search_spaces["model"]):
-        names = {"n_estimators", "max_iter"} & set(vars(model))
-        fast = {name: 3 for name in names if getattr(model, name) == 100}
-        pipeline = clone(choice.estimator).set_params(
-            columns=space["columns"][0], model=clone(model).set_params(**fast)
-        )
-        fitted[type(model).__name__] = pipeline.fit(train, TARGETS[kind])
-    return fitted
+    return {type(p[-1]).__name__: p for p in fitted(choice, train, TARGETS[kind])}
 
 
 @pytest.fixture(scope="module")
@@ -397,17 +386,13 @@ def empty_tables():
 
 
 def test_a_missing_value_is_the_same_in_all_types_of_columns(columns):
+    rows = [{**ROWS[0], name: missing} for name in X for missing in MISSING]
+    mixed = [pd.DataFrame(rows[k :: len(MISSING)]) for k in range(len(MISSING))]
     for transformer in columns:
-        results = [transformer.transform(table) for table in empty_tables()]
-        lacking = [
-            pd.DataFrame([{**ROWS[0], name: missing} for name in X])
-            for missing in MISSING
-        ]
-        mixed = [transformer.transform(table) for table in lacking]
-        for result in results[1:]:
-            assert_equal(result, results[0])
-        for result in mixed[1:]:
-            assert_equal(result, mixed[0])
+        for tables in (empty_tables(), mixed):
+            first, *others = map(transformer.transform, tables)
+            for other in others:
+                assert_equal(other, first)
 
 
 def test_rows_are_the_same_in_a_table_and_one_by_one(columns):
@@ -420,9 +405,9 @@ def test_rows_are_the_same_in_a_table_and_one_by_one(columns):
 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_each_model_predicts_rows_without_a_value(kind, classifiers):
-    fitted = classifiers if kind == "Classifier" else pipelines(kind, X)
+    each = classifiers if kind == "Classifier" else pipelines(kind, X)
     rows = pd.DataFrame([{**ROWS[0], name: np.nan} for name in X])
-    for pipeline in fitted.values():
+    for pipeline in each.values():
         method = "predict_proba" if kind == "Classifier" else "predict"
         assert np.isfinite(getattr(pipeline, method)(rows)).all()
 
@@ -433,19 +418,11 @@ def test_each_model_can_be_fitted_to_columns_without_a_value(kind):
     train = X.astype(object).assign(**dict.fromkeys(COLUMNS))
     for pipeline in pipelines(kind, train).values():
         assert len(pipeline.predict(X)) == N
-
-
-def test_numbers_alone_may_be_missing_in_a_whole_fold():
-    numbers = RNG.normal(size=(N, 3))
-    numbers[0, 1] = np.nan
-    empty = numbers.copy()
+    numbers, empty = with_value(np.nan), NUMBERS.copy()
     empty[:, 1] = np.nan
-    for y in TARGETS.values():
-        choice = models(numbers, y)
-        for model, space in pairs_of(choice.search_spaces["model"]):
-            pipeline = clone(choice.estimator)
-            pipeline.set_params(columns=space["columns"][0], model=clone(model))
-            assert len(pipeline.fit(empty, y).predict(numbers)) == N
+    y = TARGETS[kind]
+    for pipeline in fitted(models(numbers, y), empty, y):
+        assert len(pipeline.predict(numbers)) == N
 
 
 def test_a_column_of_polars_may_be_empty():
@@ -469,10 +446,8 @@ def test_dates_numbers_and_strings_are_converted():
         ColumnConverter().fit_transform(rows), [[1, 2], [3, np.nan]], equal_nan=True
     )
     strings, documents = ColumnConverter(to="strings"), ColumnConverter(to="documents")
-    assert strings.fit_transform([[1, None]]).tolist() == [["1", ""]]
-    assert strings.fit_transform([[1.0, when]]).tolist() == [
-        ["1", str(when).replace(" ", "T")]
-    ]
+    texts = strings.fit_transform([[1, None], [1.0, when]]).tolist()
+    assert texts == [["1", ""], ["1", str(when).replace(" ", "T")]]
     assert documents.fit_transform([["a", "b"]]).tolist() == ["a b"]
     assert list(parts.fit(frame()).get_feature_names_out())[-1] == "number_hour"
     with pytest.raises(ValueError, match="to must be"):

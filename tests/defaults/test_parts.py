@@ -67,21 +67,13 @@ def test_names_are_those_of_get_params(prefix):
         estimator.set_params(**params)
 
 
-@pytest.mark.parametrize(
-    "frozen",
-    [
-        GridSearchCV(SVC(), {"C": [1, 2]}),
-        BayesSearchCV(SVC()),
-        FrozenEstimator(SVC()),
-        "passthrough",
-        None,
-    ],
-)
-def test_searches_and_frozen_estimators_are_left_alone(frozen):
-    estimator = Pipeline([("pca", PCA()), ("last", frozen)])
-    space = default_space(estimator, X, y)
-    assert not [name for name in space if name.startswith("last")]
-    assert not unknown_parts(parts_of(estimator, DataFacts()))
+def test_searches_and_frozen_estimators_are_left_alone():
+    searches = GridSearchCV(SVC(), {"C": [1, 2]}), BayesSearchCV(SVC())
+    for frozen in (*searches, FrozenEstimator(SVC()), "passthrough", None):
+        estimator = Pipeline([("pca", PCA()), ("last", frozen)])
+        space = default_space(estimator, X, y)
+        assert not [name for name in space if name.startswith("last")]
+        assert not unknown_parts(parts_of(estimator, DataFacts()))
 
 
 class UnknownWrapper(ClassifierMixin, BaseEstimator):
@@ -98,9 +90,7 @@ def test_unknown_parts_are_named():
     assert unknown_parts(parts) == ["unknown (Unknown)"]
     assert all(name.startswith("svc__") for name in default_space(estimator))
     assert "inner__C" in default_space(UnknownWrapper(SVC()))
-
-
-def test_an_estimator_without_known_parts_is_an_error_with_a_space_by_hand():
+    # Without known parts, the error says how to write the space.
     with pytest.raises(ValueError, match=r"default space for .*\(Unknown\)") as error:
         default_space(make_pipeline(Unknown()))
     assert "by hand, such as {'unknown__NAME': (0.1, 10.0)}; " in str(error.value)
@@ -110,8 +100,7 @@ def test_a_scaler_is_a_choice_that_begins_with_the_own_one():
     robust = RobustScaler(quantile_range=(10.0, 90.0))
     space = default_space(Pipeline([("scale", robust), ("svc", SVC())]), X, y)
     assert space["scale"][0] is robust
-    kinds = [type(scaler) for scaler in space["scale"]]
-    assert len(set(kinds)) == len(kinds) > 2
+    assert len({*map(type, space["scale"])}) == len(space["scale"]) > 2
 
 
 @pytest.mark.parametrize(
