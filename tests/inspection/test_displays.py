@@ -88,59 +88,50 @@ def test_a_search_is_drawn_on_a_dark_background(display, kind, options):
         assert_texts_are_light(display.from_search(drawn.search(kind), **options))
 
 
-@each_display
-def test_running_and_missing_trials_are_drawn_on_a_dark_background(display, tmp_path):
-    scores = ((None, None), (None, 0.5), (), (1, 1))
-    sources = [drawn.search("stages"), *(drawn.history(*args) for args in scores)]
+def sources(folder):
+    """Yield sources of all kinds, with running and missing trials, and any text."""
+    other = RandomizedSearchCV(GaussianNB(), {"var_smoothing": [1e-3, 1]}, n_iter=2)
+    yield from (drawn.search("stages"), other.fit(drawn.X, drawn.y))
+    for scores in ((None, None), (None, 0.5), (), (1, 1)):
+        yield drawn.history(*scores)
     for n_done in (0, 4):
-        sources.append(tmp_path / f"journal{n_done}")
-        drawn.running_journal(sources[-1], n_done=n_done, n_running=2)
+        drawn.running_journal(folder / str(n_done), n_done=n_done, n_running=2)
+        yield folder / str(n_done)
+    names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
+    values = [(k, "$y_$", f"\n{k % 2}") for k in range(10)]
+    params = [dict(zip(names, row, strict=True)) for row in values]
+    history = History(drawn.trial(k, k / 9, one) for k, one in enumerate(params))
+    record = read_record(history, name=r"_$\nonsense{$")
+    yield dataclasses.replace(record, metric=r"$\nonsense{$")
+
+
+@each_display
+def test_any_source_is_drawn_on_a_dark_background(display, tmp_path):
     with plt.style.context("dark_background"):
-        for source in sources:
+        for source in sources(tmp_path):
             assert_texts_are_light(display.from_history(source))
 
 
 def colors(ax):
     ax.figure.draw_without_rendering()
     areas = [*ax.collections, *ax.patches]
-    both = (
-        [one.get_facecolor() for one in areas],
-        [one.get_edgecolor() for one in areas],
-    )
-    return [
-        to_rgba_array(c)
-        for c in [line.get_color() for line in ax.lines] + sum(both, [])
-    ]
+    each = [line.get_color() for line in ax.lines]
+    each += [area.get_facecolor() for area in areas]
+    each += [area.get_edgecolor() for area in areas]
+    return [*map(to_rgba_array, each)]
 
 
 @each_display
-def test_axes_of_another_style_are_drawn_on_as_they_are(display):
+def test_axes_of_the_user_are_drawn_on_as_they_are(display):
     with plt.style.context("dark_background"):
-        axes = [plt.subplots()[1] for _ in range(2)]
-        drawn_display = display.from_search(drawn.search("bayes"), ax=axes[0])
-        axes[0].figure.draw_without_rendering()
-    assert drawn_display.plot(axes[1]) is drawn_display
-    for before, after in zip(*map(colors, axes), strict=True):
-        np.testing.assert_allclose(before, after)
-
-
-@each_display
-def test_names_and_values_may_be_anything(display):
-    names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
-    values = [(k, "$y_$", f"\n{k % 2}") for k in range(10)]
-    params = [dict(zip(names, row, strict=True)) for row in values]
-    history = History(drawn.trial(k, k / 9, one) for k, one in enumerate(params))
-    record = read_record(history, name=r"_$\nonsense{$")
-    odd = dataclasses.replace(record, metric=r"$\nonsense{$")
-    assert pixels(display.from_history(odd)).size
-
-
-@each_display
-def test_displays_are_drawn_on_the_axes_of_the_user(display):
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    shown_display = display.from_history(drawn.history(0.5, 0.6), ax=right)
-    assert shown_display.figure_ is figure
+        (left, right), other = plt.subplots(1, 2)[1], plt.subplots()[1]
+        drawn_display = display.from_search(drawn.search("bayes"), ax=right)
+        right.figure.draw_without_rendering()
+    assert drawn_display.figure_ is right.figure
     assert len(left.get_children()) == len(plt.subplots()[1].get_children())
+    assert drawn_display.plot(other) is drawn_display
+    for before, after in zip(*map(colors, (right, other)), strict=True):
+        np.testing.assert_allclose(before, after)
 
 
 @each_display
@@ -154,13 +145,6 @@ def test_wrong_sources_and_axes_are_refused(display):
     if "metric" in inspect.signature(display.from_search).parameters:
         with pytest.raises(ValueError, match="metric must be one of"):
             display.from_search(drawn.search("bayes"), metric="f1")
-
-
-def test_each_display_draws_a_search_of_scikit_learn():
-    other = RandomizedSearchCV(GaussianNB(), {"var_smoothing": [1e-3, 1]}, n_iter=2)
-    other.fit(drawn.X, drawn.y)
-    for display in DISPLAYS:
-        assert display.from_search(other).ax_.get_figure()
 
 
 @pytest.mark.parametrize("display", DISPLAYS[1:])
