@@ -43,21 +43,22 @@ def test_the_command_has_a_quick_run_and_several_objectives(tmp_path, capsys):
     assert "*" not in text
 
 
+MINE = """
+from skbayes.benchmark import LookupTable
+from skbayes.benchmark.methods import RandomSearch
+def table():
+    rows = [{'a': i} for i in range(25)]
+    return LookupTable(rows, {'y': range(25)}, {'y': 'max'}, name='mine')
+class Mine(RandomSearch):
+    pass
+"""
+
+
 def test_the_command_accepts_tables_and_methods_of_a_file(tmp_path, capsys):
     path = tmp_path / "mine.py"
-    path.write_text(
-        "from skbayes.benchmark import LookupTable\n"
-        "from skbayes.benchmark.methods import RandomSearch\n"
-        "def table():\n"
-        "    rows = [{'a': i} for i in range(25)]\n"
-        "    return LookupTable(rows, {'y': range(25)}, {'y': 'max'}, name='mine')\n"
-        "class Mine(RandomSearch):\n"
-        "    pass\n"
-    )
-    main(
-        ["--tables", f"{path}:table", "--methods", f"{path}:Mine", "--seeds", "2"]
-        + ["--out", str(tmp_path), "--jobs", "2"]
-    )
+    path.write_text(MINE)
+    arguments = ["--tables", f"{path}:table", "--methods", f"{path}:Mine"]
+    main([*arguments, "--seeds", "2", "--out", str(tmp_path), "--jobs", "2"])
     assert "\nmine   Mine " in capsys.readouterr().out
 
 

@@ -23,6 +23,10 @@ def make_table(y, z=None, **options):
     return LookupTable(params, objectives, dict.fromkeys(objectives, "max"), **options)
 
 
+# The front: rows 1, 3 and 4.
+OF_TWO = [1, 5, 2, 4, 3, 0], [1, 1, 2, 3, 4, 0]
+
+
 def make_run(rows, seed=0, n_objectives=1, finished=True):
     return Run("table", "", "m", n_objectives, seed, list(rows), finished)
 
@@ -55,11 +59,12 @@ def test_fb_is_measured_after_a_fixed_budget(monkeypatch):
 
 
 def test_measures_of_several_objectives():
-    # The front: rows 1, 3 and 4.
-    table = make_table([1, 5, 2, 4, 3, 0], [1, 1, 2, 3, 4, 0], front_budget=4)
+    table = make_table(*OF_TWO, front_budget=4)
     assert table.front.tolist() == [1, 3, 4]
     measures = measure(make_run([0, 2, 5, 4, 1, 3], n_objectives=2), table)
     assert measures == {"fto": (4, False), "fta": (6, False), "fbp": (1, False)}
+    cut = measure(make_run([1, 3, 0], n_objectives=2, finished=False), table)
+    assert cut == {"fto": (3, False), "fta": (3, True), "fbp": (2, True)}
 
 
 def test_censored_runs_count_to_their_cap_and_are_marked():
@@ -69,17 +74,14 @@ def test_censored_runs_count_to_their_cap_and_are_marked():
     assert summary["ftb"][:1] + summary["ftb"][2:] == ((5 + 3) / 2, 2, 1)
     assert summary["ftb"].sd == pytest.approx(np.std([5, 3], ddof=1))
     assert summary["ftb"].se == pytest.approx(summary["ftb"].sd / np.sqrt(2))
-    several = make_table([1, 5, 2, 4, 3, 0], [1, 1, 2, 3, 4, 0], front_budget=4)
-    cut = measure(make_run([1, 3, 0], n_objectives=2, finished=False), several)
-    assert cut == {"fto": (3, False), "fta": (3, True), "fbp": (2, True)}
 
 
 def test_curves_go_on_where_a_run_ended():
     table = make_table(SCORES)
     actual = curves([make_run([0, 3, 2, 1]), make_run([2, 6])], table, 5)
     np.testing.assert_array_equal(actual, [[8, 4, 4, 0, 0], [6, 0.5, 0.5, 0.5, 0.5]])
-    several = make_table([1, 5, 2, 4, 3, 0], [1, 1, 2, 3, 4, 0])
-    actual = curves([make_run([0, 1, 4, 3], n_objectives=2)], several, 4)
+    run = make_run([0, 1, 4, 3], n_objectives=2)
+    actual = curves([run], make_table(*OF_TWO), 4)
     np.testing.assert_array_equal(actual, [[0, 1, 2, 3]])
 
 

@@ -36,7 +36,7 @@ class Recorder(RandomSearch):
 
     def __init__(self, table, seed):
         super().__init__(table, seed)
-        self.told = type(self).told = []
+        type(self).told = []
 
     def ask(self):
         assert len(self.told) >= 3
@@ -47,17 +47,11 @@ class Recorder(RandomSearch):
         super().tell(params, score)
 
 
-class Stubborn:
+class Stubborn(RandomSearch):
     """Method that always proposes the same point, which is not a row."""
-
-    def __init__(self, table, seed):
-        pass
 
     def ask(self):
         return {"a": 1.4, "b": 2.2}
-
-    def tell(self, params, score):
-        pass
 
 
 def test_all_methods_start_from_the_same_rows(table):
@@ -71,18 +65,17 @@ def test_all_methods_start_from_the_same_rows(table):
 
 
 def test_each_row_is_taken_once_and_each_score_is_passed(small):
-    run = run_method(Recorder, small.first(1), seed=0)
-    assert len(run.rows) == len(set(run.rows))
-    assert Recorder.told == [
-        (small.params[row], small.scores[row, 0]) for row in run.rows
-    ]
-    run = run_method(Recorder, small, seed=0)
-    assert Recorder.told == [
-        (small.params[row], small.scores[row].tolist()) for row in run.rows
-    ]
+    for table in (small.first(1), small):
+        run = run_method(Recorder, table, seed=0)
+        assert len(run.rows) == len(set(run.rows))
+        scores = table.scores[run.rows].tolist()
+        if table is not small:
+            scores = [score for (score,) in scores]
+        params = [table.params[row] for row in run.rows]
+        assert Recorder.told == [*zip(params, scores, strict=True)]
 
 
-def test_run_ends_when_nothing_is_left_to_measure(table):
+def test_runs_end_at_their_cap_or_when_nothing_is_left_to_measure(table, small):
     run = run_method("random", table, seed=0)
     assert run.finished
     assert table.best in run.rows
@@ -91,21 +84,14 @@ def test_run_ends_when_nothing_is_left_to_measure(table):
     run = run_method("random", several, seed=0)
     assert set(several.front) <= set(run.rows)
     assert run.rows[-1] in several.front or len(run.rows) == several.front_budget
-
-
-def test_runs_end_at_their_cap(table):
+    run = run_method("skbayes", small.first(1), seed=0)
+    assert sorted(run.rows) == list(range(16)) and run.finished
     run = run_method("random", table, seed=0, cap=10)
     assert (len(run.rows), run.finished, run.n_snapped) == (10, False, 0)
     with pytest.raises(ValueError, match="cap must be at least 3"):
         run_method("random", table, seed=0, cap=2)
     with pytest.raises(ValueError, match="cap must be at least 3"):
         benchmark(["random"], [table], seeds=1, cap=0)
-
-
-def test_a_small_table_is_measured_completely(small):
-    run = run_method("skbayes", small.first(1), seed=0)
-    assert sorted(run.rows) == list(range(16))
-    assert run.finished
 
 
 def test_proposals_that_are_no_free_rows_become_the_nearest(small):
@@ -119,13 +105,11 @@ def test_proposals_that_are_no_free_rows_become_the_nearest(small):
 
 
 def test_runs_are_the_same_however_many_at_a_time(small):
-    table = small.first(1)
-    one = benchmark(["random", "graph"], [table], seeds=4)
-    two = benchmark(["random", "graph"], [table], seeds=4, n_jobs=2)
+    methods, tables = ["random", "graph"], [small.first(1)]
+    one, two = (benchmark(methods, tables, seeds=4, n_jobs=n) for n in (1, 2))
     assert [run.rows for run in one] == [run.rows for run in two]
-    assert [(run.method, run.seed) for run in one] == [
-        (method, seed) for method in ("random", "graph") for seed in range(4)
-    ]
+    runs = [(run.method, run.seed) for run in one]
+    assert runs == [(method, seed) for method in methods for seed in range(4)]
 
 
 def test_an_interrupted_benchmark_continues(small, tmp_path, monkeypatch):
@@ -170,11 +154,9 @@ def test_longer_runs_serve_for_shorter_ones_and_not_the_reverse(table, tmp_path)
 
 
 def test_runs_of_another_table_of_that_name_are_not_taken(small, tmp_path):
-    table = small.first(1)
-    other = LookupTable(
-        small.params, {"y": -small.scores[:, 0]}, {"y": "max"}, name=small.name
-    )
-    benchmark(["random"], [table], seeds=2, folder=tmp_path)
+    y = {"y": -small.scores[:, 0]}
+    other = LookupTable(small.params, y, {"y": "max"}, name=small.name)
+    benchmark(["random"], [small.first(1)], seeds=2, folder=tmp_path)
     runs = benchmark(["random"], [other], seeds=2, folder=tmp_path)
     assert all(run.digest == other.digest for run in runs)
 

@@ -57,6 +57,24 @@ class Sometimes(ClassifierMixin, BaseEstimator):
         return float(self.quality)
 
 
+class AnyNames(Sometimes):
+    """Classifier with parameters of any name; its score is `quality`, if it has one."""
+
+    def __init__(self, **params):
+        self.params = params
+
+    bad = None
+    quality = property(lambda self: self.params.get("quality", 0.5))
+    _get_param_names = classmethod(lambda cls: [])
+
+    def get_params(self, deep=True):
+        return dict(self.params)
+
+    def set_params(self, **params):
+        self.params.update(params)
+        return self
+
+
 class Noting(Sometimes):
     """Classifier that sleeps on a subset of the rows, and records begin and end.
 

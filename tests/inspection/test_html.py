@@ -4,7 +4,7 @@ import re
 import pytest
 import sklearn
 from every_search import small_search
-from simple_estimators import Sometimes
+from simple_estimators import AnyNames, Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -49,23 +49,6 @@ def test_both_protocols_show_diagram_and_block(fitted):
     with sklearn.config_context(display="text"):
         assert not hasattr(fitted, "_repr_html_")
         assert list(fitted._repr_mimebundle_()) == ["text/plain"]
-
-
-class AnyNames(Sometimes):
-    """Classifier with parameters of any name."""
-
-    def __init__(self, **params):
-        self.params = params
-
-    quality, bad = 0.5, None
-    _get_param_names = classmethod(lambda cls: [])
-
-    def get_params(self, deep=True):
-        return dict(self.params)
-
-    def set_params(self, **params):
-        self.params.update(params)
-        return self
 
 
 @pytest.mark.parametrize("name", ["a[0](+*", "\x1b[31m", "$x_$", "<script>"])

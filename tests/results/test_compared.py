@@ -17,32 +17,26 @@ def trials(*rows):
     ]
 
 
+# First stages, on all folds and on one of them.
+GIVEN, SHORT = (
+    [(0, n_folds, "own", 0.5), (0, n_folds, "a", 0.6)] for n_folds in (None, 1)
+)
+
+
 @pytest.mark.parametrize(
     "rows, best",
     [
         ([], None),
-        ([(0, None, "own", 0.5), (0, None, "a", 0.6)], 1),
+        (GIVEN, 1),
         # Given stages: the best one of the first stage is completed in the second one.
-        ([(0, None, "own", 0.5), (0, None, "a", 0.6), (1, None, "a", 0.4)], 2),
+        ([*GIVEN, (1, None, "a", 0.4)], 2),
         # It failed there, so that the next one counts.
-        (
-            [
-                *[(0, None, "own", 0.5), (0, None, "a", 0.6)],
-                *[(1, None, "a", None), (1, None, "own", 0.4), (1, None, "b", 0.3)],
-            ],
-            3,
-        ),
+        ([*GIVEN, (1, None, "a", None), (1, None, "own", 0.4), (1, None, "b", 0.3)], 3),
         # The own configuration alone is not a comparison.
-        ([(0, 1, "own", 0.5), (0, 1, "a", 0.6), (1, None, "own", 0.4)], 1),
-        (
-            [
-                *[(0, 1, "own", 0.5), (0, 1, "a", 0.6)],
-                *[(1, None, "own", 0.4), (1, None, "a", 0.3)],
-            ],
-            2,
-        ),
+        ([*SHORT, (1, None, "own", 0.4)], 1),
+        ([*SHORT, (1, None, "own", 0.4), (1, None, "a", 0.3)], 2),
         # The own configuration must be completed, too.
-        ([(0, 1, "own", 0.5), (0, 1, "a", 0.6), (1, None, "a", 0.3)], 1),
+        ([*SHORT, (1, None, "a", 0.3)], 1),
     ],
 )
 def test_candidates_are_compared_at_one_fidelity(rows, best):

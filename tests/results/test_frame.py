@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from simple_estimators import AnyNames
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -17,62 +17,30 @@ from skbayes.results.frame import results_frame
 X, y = load_iris(return_X_y=True)
 
 
-class Anything(ClassifierMixin, BaseEstimator):
-    """Estimator with parameters of every kind; its score is `count`."""
-
-    def __init__(
-        self, count=0, share=0.5, flag=True, name="a", mixed=1, none=None, part=None
-    ):
-        self.count = count
-        self.share = share
-        self.flag = flag
-        self.name = name
-        self.mixed = mixed
-        self.none = none
-        self.part = part
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-    def score(self, X, y):
-        return float(self.count)
-
-
 PIPELINE = make_pipeline(StandardScaler())
 
-GRID = [
-    {
-        "count": [1, 3],
-        "share": [0.25],
-        "flag": [False],
-        "name": ["b"],
-        "mixed": ["text"],
-        "none": [None],
-        "part": [PIPELINE],
-    },
-    {"count": [2], "mixed": [0.5], "none": [7], "part": [(1, 2)]},
-]
+VALUES = {"quality": 0, "share": 0.5, "flag": True, "name": "a", "mixed": 1}
+VALUES |= {"none": None, "part": None}
+FIRST = {"quality": [1, 3], "share": [0.25], "flag": [False], "name": ["b"]}
+FIRST |= {"mixed": ["text"], "none": [None], "part": [PIPELINE]}
+GRID = [FIRST, {"quality": [2], "mixed": [0.5], "none": [7], "part": [(1, 2)]}]
 
 
 @pytest.fixture(scope="module")
 def table():
-    return GridSearchCV(Anything(), GRID, cv=2).fit(X, y).cv_results_
+    return GridSearchCV(AnyNames(**VALUES), GRID, cv=2).fit(X, y).cv_results_
 
 
 def test_columns_of_pandas_have_the_types_of_the_values(table):
     before = {name: column.copy() for name, column in table.items()}
     frame = results_frame(table)
-    kinds = {name: str(frame[f"param_{name}"].dtype) for name in GRID[0]}
+    kinds = {name: str(frame[f"param_{name}"].dtype) for name in FIRST}
     assert kinds.pop("name") in ("object", "str")
-    numbers = {"count": "int64", "share": "float64", "flag": "boolean"}
+    numbers = {"quality": "int64", "share": "float64", "flag": "boolean"}
     assert kinds == numbers | dict.fromkeys(("mixed", "none", "part"), "object")
     assert frame["rank_test_score"].dtype == "int64"
     assert frame["mean_test_score"].dtype == "float64"
-    assert frame["param_count"].tolist() == [1, 3, 2]
+    assert frame["param_quality"].tolist() == [1, 3, 2]
     assert frame["param_mixed"].tolist() == ["text", "text", 0.5]
     # None is a value; a parameter that the candidate does not have is missing.
     assert frame["param_none"].tolist() == [None, None, 7]
@@ -106,7 +74,7 @@ def test_polars_frames_have_the_types_of_the_values(table):
     assert isinstance(frame, pl.DataFrame)
     assert dict(frame.schema) == {
         **{name: pl.Float64 for name in frame.columns},
-        "param_count": pl.Int64,
+        "param_quality": pl.Int64,
         "param_flag": pl.Boolean,
         "param_name": pl.String,
         "param_mixed": pl.String,
@@ -124,7 +92,7 @@ def test_polars_frames_have_the_types_of_the_values(table):
 def test_sorted_by_rank_and_with_params_on_request(table, library):
     assert set(results_frame(table, library).columns) == set(table) - {"params"}
     frame = results_frame(table, library, params=True, sort_by="score")
-    assert list(frame["param_count"]) == [3, 2, 1]
+    assert list(frame["param_quality"]) == [3, 2, 1]
     assert list(frame["rank_test_score"]) == [1, 2, 3]
     assert list(frame["mean_test_score"]) == [3, 2, 1]
     assert frame["params"].to_list() == [table["params"][row] for row in (1, 2, 0)]

@@ -8,6 +8,8 @@ import drawn_searches as drawn
 import numpy as np
 import pandas
 import pytest
+from every_search import small_search
+from simple_estimators import AnyNames
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
@@ -73,8 +75,7 @@ def test_times_are_those_of_the_search():
     assert np.all(record.finished[:-1] <= record.started[1:] + 1e-3)
     assert record.finished[-1] < search.total_time_
     np.testing.assert_allclose(record.finished - record.started, record.duration)
-    times = search.cv_results_["mean_fit_time"]
-    np.testing.assert_allclose(record.fit_time, times)
+    np.testing.assert_allclose(record.fit_time, search.cv_results_["mean_fit_time"])
 
 
 def test_means_and_deviations_are_those_of_cv_results():
@@ -172,28 +173,12 @@ def test_the_space_is_that_of_the_search():
 
 
 def test_options_that_are_objects_come_back_with_the_space(tmp_path):
-    path = tmp_path / "journal"
-    options = [math.sin, math.cos]
-    space = {"C": options}
-    with_objects = BayesSearchCV(
-        Holder(), space, n_iter=2, cv=2, journal=path, random_state=0
-    )
-    with_objects.fit(X, y)
+    path, space = tmp_path / "journal", {"C": [math.sin, math.cos]}
+    search = small_search(AnyNames(C=1), space, journal=path).fit(X, y)
     texts = [one["C"] for one in read_record(path).params]
     assert sorted(texts) == ["cos", "sin"]
     objects = [one["C"] for one in read_record(path, search_spaces=space).params]
-    assert objects == [one["C"] for one in with_objects.trials_.params]
-
-
-class Holder(SVC):
-    """Estimator that accepts any value of C, and ignores it."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def score(self, X, y):
-        return 1.0
+    assert objects == [one["C"] for one in search.trials_.params]
 
 
 def test_searches_of_scikit_learn_are_read():
@@ -248,12 +233,7 @@ def test_a_record_is_returned_as_it_is():
         (GridSearchCV(SVC(), {"C": [1]}), {}, NotFittedError, "not fitted"),
         ("missing.journal", {}, FileNotFoundError, "journal"),
         (pandas.DataFrame({"a": [1]}), {}, TypeError, "source: expected a fitted"),
-        (
-            None,
-            {"metric": "accuracy"},
-            ValueError,
-            r"metric must be one of \['score'\]",
-        ),
+        (None, {"metric": "accuracy"}, ValueError, r"metric must be .* \['score'\]"),
         (None, {"metric": 3}, TypeError, "metric must be a string"),
         (None, {"name": 3}, TypeError, "name must be a string"),
         (None, {"search_spaces": {"C": [1.0]}}, ValueError, "does not have the values"),

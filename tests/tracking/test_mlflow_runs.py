@@ -9,7 +9,7 @@ import warnings
 import every_search
 import numpy as np
 import pytest
-from journal_samples import SPACE, fold, open_journal, record, trial_of
+from journal_samples import SPACE, fold, open_journal, record
 from mlflow_double import Autologging, Mlflow
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -47,30 +47,38 @@ def path(tmp_path):
     return tmp_path / "my search.journal"
 
 
+def only_run(mlflow):
+    """Return the only parent, and its children by the numbers of their trials."""
+    (parent,) = mlflow.parents
+    return parent, mlflow.children(parent)
+
+
 def test_a_history_becomes_a_run_with_children(mlflow):
+    folds = [fold(0.5), fold(math.nan, status="skipped")]
     trials = [
         Trial(0, {"C": 1}, [fold(0.5), fold(0.7)], score=0.6, duration=2.0),
         Trial(1, {"C": 2}, [fold(0.9), fold(0.7)], score=0.8),
-        Trial(2, {"C": 3}, [fold(0.5), fold(0.5)], score=0.5),
+        Trial(2, {"C": 3}, folds, score=0.5, state="pruned"),
     ]
     run_id = log_to_mlflow(History(trials))
-    (parent,) = mlflow.parents
+    parent, children = only_run(mlflow)
     assert parent.info.run_id == run_id and parent.info.status == "FINISHED"
     # The best score so far, by the number of the trial.
     assert mlflow.history[run_id, "best_cv_score"] == [(0, 0.6), (1, 0.8)]
     assert parent.data.tags["best_C"] == "2"
-    child = mlflow.children(parent)[0]
-    assert child.info.run_name == "trial 0" and child.data.params == {"C": "1"}
-    assert child.data.metrics["mean_test_score"] == pytest.approx(0.6)
-    assert child.data.metrics["std_test_score"] == pytest.approx(0.1)
-    assert child.data.metrics["duration"] == 2.0
+    first, pruned = children[0], children[2]
+    assert first.info.run_name == "trial 0" and first.data.params == {"C": "1"}
+    assert first.data.metrics["mean_test_score"] == pytest.approx(0.6)
+    assert first.data.metrics["std_test_score"] == pytest.approx(0.1)
+    assert first.data.metrics["duration"] == 2.0
+    assert pruned.data.tags["state"] == "pruned" and pruned.info.status == "FINISHED"
+    assert pruned.data.metrics["mean_test_score"] == 0.5
 
 
 def test_a_search_of_scikit_learn_is_logged_too(mlflow):
     grid = GridSearchCV(DummyClassifier(), {"strategy": ["prior", "uniform"]}, cv=2)
     log_to_mlflow(grid.fit(X, y))
-    (parent,) = mlflow.parents
-    children = mlflow.children(parent)
+    _, children = only_run(mlflow)
     ranks = [children[i].data.metrics["rank_test_score"] for i in range(2)]
     assert ranks == grid.cv_results_["rank_test_score"].tolist()
 
@@ -82,9 +90,8 @@ def test_trials_in_a_run_are_not_logged_again(mlflow, path):
         record(journal, range(2, 5))
         with mlflow.start_run(run_id=run_id):
             assert log_to_mlflow(path) == run_id
-    (parent,) = mlflow.parents
     assert len(mlflow.runs) == 6
-    assert sorted(mlflow.children(parent)) == list(range(5))
+    assert sorted(only_run(mlflow)[1]) == list(range(5))
 
 
 def test_a_journal_is_logged_while_it_grows(mlflow, path, monkeypatch):
@@ -93,9 +100,9 @@ def test_a_journal_is_logged_while_it_grows(mlflow, path, monkeypatch):
 
     def sleep(seconds):
         assert seconds == 30
-        (parent,) = mlflow.parents
+        parent, children = only_run(mlflow)
         assert parent.info.status == "RUNNING"
-        counts.append(len(mlflow.children(parent)))
+        counts.append(len(children))
         record(journal, [len(counts) - 1])
         if len(counts) == 2:
             journal.close()
@@ -103,38 +110,25 @@ def test_a_journal_is_logged_while_it_grows(mlflow, path, monkeypatch):
     monkeypatch.setattr("skbayes.options.journal.reader.time.sleep", sleep)
     log_to_mlflow(path, refresh=30)
     assert counts == [0, 1]
-    (parent,) = mlflow.parents
-    assert len(mlflow.children(parent)) == 2 and parent.info.status == "FINISHED"
+    parent, children = only_run(mlflow)
+    assert len(children) == 2 and parent.info.status == "FINISHED"
 
 
 def test_with_the_space_values_are_logged_and_not_their_texts(mlflow, path):
     with open_journal(path) as journal:
         record(journal, [0])
     log_to_mlflow(path, search_spaces=SPACE)
-    (parent,) = mlflow.parents
-    assert mlflow.children(parent)[0].data.params["clf"] == "SVC()"
+    assert only_run(mlflow)[1][0].data.params["clf"] == "SVC()"
 
 
 def test_names_and_values_are_such_as_mlflow_takes(mlflow):
     folds = [fold(0.5, extras={"costs": {"<lambda>": 3.0}})]
     params = {f"p{i}": "x" * 1000 for i in range(150)}
     log_to_mlflow(History([Trial(0, params, folds, score=0.5)]))
-    (parent,) = mlflow.parents
-    child = mlflow.children(parent)[0].data
+    child = only_run(mlflow)[1][0].data
     assert len(child.params) == 150
     assert {len(text) for text in child.params.values()} == {500}
     assert all(c.isalnum() or c in "_-. /" for name in child.metrics for c in name)
-
-
-def test_pruned_trials_have_a_tag(mlflow):
-    trial = trial_of(
-        0, state="pruned", folds=[fold(0.5), fold(math.nan, status="skipped")]
-    )
-    log_to_mlflow(History([trial]))
-    (parent,) = mlflow.parents
-    child = mlflow.children(parent)[0]
-    assert child.data.tags["state"] == "pruned" and child.info.status == "FINISHED"
-    assert child.data.metrics["mean_test_score"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -168,19 +162,19 @@ def test_without_mlflow_an_error_says_what_to_install(monkeypatch):
 class Watched(DummyClassifier):
     """Estimator that records whether its fits would be logged."""
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         autologging = sys.modules["mlflow.utils.autologging_utils"]
         logged.append(not autologging._AUTOLOGGING_GLOBALLY_DISABLED)
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
 
 logged = []
 
 
-def search(**params):
-    space = {"constant": [0, 1, 2]}
+def search(values=(0, 1, 2), **params):
     options = {"n_iter": 3, "cv": 2, "random_state": 0, **params}
-    return BayesSearchCV(Watched(strategy="constant"), space, **options)
+    dummy = Watched(strategy="constant")
+    return BayesSearchCV(dummy, {"constant": [*values]}, **options)
 
 
 def test_a_search_is_one_run_and_its_fits_are_none(autolog):
@@ -188,7 +182,7 @@ def test_a_search_is_one_run_and_its_fits_are_none(autolog):
     fitted = search().fit(X, y)
     assert logged and not any(logged)
     assert not autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED
-    (parent,) = autolog.parents
+    parent, children = only_run(autolog)
     assert parent.info.status == "FINISHED"
     assert parent.data.params["n_iter"] == "3"
     assert parent.data.params["best_constant"] == str(fitted.best_params_["constant"])
@@ -198,7 +192,6 @@ def test_a_search_is_one_run_and_its_fits_are_none(autolog):
     assert parent.data.metrics["training_score"] == 1.0
     assert parent.content == (X, y, None)
     assert parent.texts["cv_results.csv"].startswith("mean_fit_time,")
-    children = autolog.children(parent)
     assert sorted(children) == [0, 1, 2]
     for row, params in enumerate(fitted.cv_results_["params"]):
         child = children[row].data
@@ -240,24 +233,24 @@ def test_every_search_is_logged(autolog, seen, kind):
             search.set_params(scoring="accuracy")
         fitted = search.fit(*every_search.data(kind))
     assert not seen
-    (parent,) = autolog.parents
+    parent, children = only_run(autolog)
     assert parent.data.tags["skbayes.search"] == kind.__name__
     # There is no best score of several objectives.
     is_front = kind is every_search.ParetoSearchCV
     assert ("best_cv_score" in parent.data.metrics) != is_front
-    assert sorted(autolog.children(parent)) == [t.number for t in fitted.trials_]
+    assert sorted(children) == [t.number for t in fitted.trials_]
 
 
 def test_the_options_of_autolog_count(autolog):
-    autolog.autologging.options = {
-        "max_tuning_runs": 1,
-        "log_models": False,
-        "extra_tags": {"team": "a"},
-    }
-    fitted = search().fit(X, y)
-    (parent,) = autolog.parents
-    assert list(autolog.children(parent)) == [fitted.best_index_]
+    options = {"max_tuning_runs": 1, "log_models": False, "extra_tags": {"team": "a"}}
+    autolog.autologging.options = options
+    weights = np.ones(len(y))
+    fitted = search().fit(X, y, sample_weight=weights)
+    parent, children = only_run(autolog)
+    assert list(children) == [fitted.best_index_]
     assert not parent.models and parent.data.tags["team"] == "a"
+    # Training metrics have the weights of the fit.
+    assert parent.content[2] is weights
 
 
 def test_the_run_of_the_user_is_the_parent(autolog):
@@ -282,9 +275,7 @@ def test_searches_are_not_logged_where_mlflow_logs_nothing(autolog, state):
 
 def test_a_search_that_fails_is_a_run_that_failed(autolog):
     with pytest.raises(ValueError, match="constant"):
-        search(error_score="raise").set_params(search_spaces={"constant": [7, 8]}).fit(
-            X, y
-        )
+        search([7, 8], error_score="raise").fit(X, y)
     (parent,) = autolog.parents
     assert parent.info.status == "FAILED"
     assert not autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED
@@ -309,25 +300,13 @@ def test_mlflow_is_not_imported_by_a_search(monkeypatch):
 
 
 def test_only_finite_values_of_a_failed_trial_are_logged(autolog):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = search().set_params(search_spaces={"constant": [0, 7]}).fit(X, y)
-    (parent,) = autolog.parents
-    children = autolog.children(parent)
-    failed = [t.number for t in fitted.trials_ if t.error]
-    assert len(failed) == 1
-    child = children[failed[0]]
+    with warnings.catch_warnings(action="ignore"):
+        fitted = search([0, 7]).fit(X, y)
+    (failed,) = [t.number for t in fitted.trials_ if t.error]
+    child = only_run(autolog)[1][failed]
     assert child.info.status == "FAILED" and child.data.tags["state"] == "failed"
     assert "mean_test_score" not in child.data.metrics
     assert "ValueError" in child.data.tags["error"]
-
-
-def test_training_metrics_have_the_weights_of_the_fit(autolog):
-    weights = np.ones(len(y))
-    BayesSearchCV(
-        DummyClassifier(), {"strategy": ["prior", "uniform"]}, n_iter=2, cv=2
-    ).fit(X, y, sample_weight=weights)
-    assert autolog.parents[0].content[2] is weights
 
 
 @pytest.mark.parametrize(
@@ -346,9 +325,9 @@ def test_training_metrics_have_the_weights_of_the_fit(autolog):
 def test_a_fit_is_one_run_with_any_option(autolog, seen, options):
     search = every_search.make(BayesSearchCV, n_iter=4, **options)
     search.fit(X, y)
-    (parent,) = autolog.parents
+    parent, children = only_run(autolog)
     assert set(parent.data.metrics) == {"best_cv_score", "training_score"}
-    assert len(autolog.children(parent)) == 4
+    assert len(children) == 4
     assert not seen
 
 

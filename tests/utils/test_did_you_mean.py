@@ -69,15 +69,21 @@ def test_copies_are_those_of_any_estimator(fitted):
 
 
 def test_attributes_before_fit_raise_not_fitted_error():
-    search = BayesSearchCV(SVC(), SPACE)
+    search, empty = BayesSearchCV(SVC(), SPACE), BayesSearchCV.__new__(BayesSearchCV)
     for name in ("best_params_", "best_score_", "cv_results_", "trials_"):
         assert not hasattr(search, name)
         with pytest.raises(NotFittedError, match=f"not fitted yet.*'{name}'"):
             getattr(search, name)
-    with pytest.raises(AttributeError, match=r"no attribute 'shape'\.$"):
-        _ = search.shape
-    with pytest.raises(AttributeError, match="no attribute '_private_'"):
-        _ = search._private_
+    for one, name, match in (
+        (search, "shape", r"no attribute 'shape'\.$"),
+        (search, "_private_", "no attribute '_private_'"),
+        (search, "n_features_in_", "object has no n_features_in_"),
+        # It is half-built, as while it is unpickled.
+        (empty, "estimator", "no attribute 'estimator'"),
+    ):
+        with pytest.raises(AttributeError, match=match):
+            getattr(one, name)
+    assert not hasattr(empty, "predict") and "fit" in dir(empty)
 
 
 def test_missing_attributes_after_fit_have_a_reason(fitted):
@@ -88,21 +94,8 @@ def test_missing_attributes_after_fit_have_a_reason(fitted):
     with pytest.raises(AttributeError, match="Did you mean 'best_params_'"):
         _ = fitted.best_params
     assert fitted.best_params_
-
-
-def test_delegated_methods_keep_their_own_reasons():
-    X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0).fit(X, y)
+    # Delegated methods keep their own reasons.
+    refitted = clone(fitted).set_params(refit=True).fit(*load_iris(return_X_y=True))
     with pytest.raises(AttributeError, match="has no attribute 'transform'") as caught:
-        _ = search.transform
+        _ = refitted.transform
     assert caught.value.__cause__ is not None
-    with pytest.raises(AttributeError, match="object has no n_features_in_"):
-        _ = BayesSearchCV(SVC(), SPACE).n_features_in_
-
-
-def test_a_half_built_search_has_no_endless_reasons():
-    search = BayesSearchCV.__new__(BayesSearchCV)
-    with pytest.raises(AttributeError, match="no attribute 'estimator'"):
-        _ = search.estimator
-    assert not hasattr(search, "predict")
-    assert "fit" in dir(search)

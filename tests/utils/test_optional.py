@@ -7,10 +7,10 @@ import sys
 import warnings
 
 import pytest
+from every_search import small_search
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
 from skbayes.utils.optional import import_optional, log_once, warn_or_log
 
 
@@ -74,18 +74,10 @@ def test_warnings_are_logged_if_they_are_errors(caplog):
 
 
 def test_a_warning_of_a_search_names_the_call_of_fit():
-    X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(
-        SVC(),
-        {"C": (0.1, 10.0)},
-        scoring="accuracy",
-        constraints={"accuracy": ">= 2"},
-        n_iter=10,
-        cv=2,
-        random_state=0,
-    )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        search.fit(X, y)
+    constraints = {"accuracy": ">= 2"}
+    options = {"scoring": "accuracy", "constraints": constraints, "n_iter": 10}
+    search = small_search(SVC(), {"C": (0.1, 10.0)}, **options)
+    with pytest.warns(UserWarning) as caught:
+        search.fit(*load_iris(return_X_y=True))
     (warning,) = [one for one in caught if "no trial satisfies" in str(one.message)]
     assert warning.filename == __file__
