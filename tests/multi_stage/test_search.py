@@ -22,14 +22,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 import skbayes
-from skbayes import BayesSearchCV, MultiStageSearchCV, models
-from skbayes.search import running
+from skbayes import BayesSearchCV, MultiStageSearchCV
 from skbayes.space import Choice
 from skbayes.stages.fidelity import MultiFidelity
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
-from skbayes.surrogates.registry import names_with, registry
+from skbayes.surrogates.registry import registry
 from skbayes.trial.backend import ThreadBackend
-from skbayes.trial.records import Fidelity
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
@@ -156,14 +154,26 @@ def test_fold_results_of_the_winner_have_the_rows_of_its_stage():
     assert [one.shape_fit_[0] for one in early.fold_estimators_] == [30] * 3
 
 
-@pytest.mark.parametrize("surrogate", registry)
+@pytest.mark.parametrize(
+    "surrogate", [*registry, GaussianProcess(n_samples=0), ParzenEstimator()]
+)
 def test_every_surrogate_completes_both_stages(surrogate):
-    search = make(LISTS, Sized(), surrogate=surrogate, cv=2).fit(X, y)
+    options = {"surrogate": surrogate, "cv": 2, "pre_dispatch": 2}
+    search = make(LISTS, Sized(), **options).fit(X, y)
     np.testing.assert_array_equal(np.bincount(search.all_cv_results_["stage"]), [9, 3])
     row = search.stage_correlation_.iloc[0]
     assert row["n_both"] >= 3
-    has_model = surrogate in names_with("predicts_scores")
+    has_model = surrogate not in ("random", "sobol", "tpe")
+    has_model &= not isinstance(surrogate, ParzenEstimator)
     assert np.isfinite(row["model_correlation"]) == has_model
+    again = pickle.loads(pickle.dumps(search))
+    assert again.optimizer_.ask() == search.optimizer_.ask()
+    # A model that takes a column uses earlier stages.
+    is_mixed = isinstance(search.optimizer_.surrogate, MultiFidelity)
+    assert is_mixed == (has_model and surrogate != "graph")
+    if not is_mixed:
+        with pytest.raises(ValueError, match="multi_fidelity"):
+            search.set_params(multi_fidelity=True).fit(X, y)
 
 
 def test_samples_never_split_a_group():
@@ -198,66 +208,47 @@ def test_multi_fidelity_predicts_better_where_stages_agree():
     assert errors[True] < 0.5 * errors[False]
 
 
-@pytest.mark.parametrize("surrogate", ["gp-rbf", "trees", GaussianProcess(n_samples=0)])
-def test_multi_fidelity_with_other_surrogates(surrogate):
-    fitted = make(surrogate=surrogate, pre_dispatch=2).fit(X, y)
-    assert isinstance(fitted.optimizer_.surrogate, MultiFidelity)
-    assert fitted.best_score_ > 0.9
-    again = pickle.loads(pickle.dumps(fitted))
-    assert again.optimizer_.ask() == fitted.optimizer_.ask()
-
-
-@pytest.mark.parametrize("surrogate", ["graph", ParzenEstimator()])
-def test_multi_fidelity_needs_a_model_that_takes_a_column(surrogate):
-    search = make(LISTS, Sized(), surrogate=surrogate, n_iter=4).fit(X, y)
-    assert not isinstance(search.optimizer_.surrogate, MultiFidelity)
-    search = make(LISTS, Sized(), surrogate=surrogate, multi_fidelity=True)
-    with pytest.raises(ValueError, match="multi_fidelity"):
-        search.fit(X, y)
-
-
 def five_each(**kwargs):
     return sized(**{"stages": (0.2, 1.0), "n_iter": [5, 5], **kwargs})
 
 
-def test_a_stopper_ends_a_stage_and_sees_its_trials_alone():
-    stages_seen = []
+@pytest.mark.filterwarnings("ignore:best_score_ is the score on 3 of 3")
+@pytest.mark.parametrize(
+    "changes, stages, reason",
+    [
+        # A stopper sees the trials of a stage alone.
+        ({"stopper": lambda trials: len(trials) == 3}, [0] * 3 + [1] * 3, "stopper"),
+        (
+            {"search_spaces": {"quality": [0.1, 0.2, 0.3]}},
+            *([0] * 3 + [1] * 3, "exhausted"),
+        ),
+        ({"stopper": raises_after(4)}, [0] * 4, "interrupted"),
+        ({"stopper": raises_after(7)}, [0] * 5 + [1] * 2, "interrupted"),
+    ],
+)
+def test_whatever_ends_a_stage_there_is_a_best(changes, stages, reason, recwarn):
+    search = five_each(refit=True).set_params(**changes).fit(X, y)
+    assert [trial.fidelity.stage for trial in search.trials_] == stages
+    assert search.stop_reason_ == reason
+    messages = [str(warning.message) for warning in recwarn]
+    assert any("interrupted" in m for m in messages) == (reason == "interrupted")
+    results, last = search.cv_results_, max(stages)
+    assert len(results["params"]) == stages.count(last)
+    assert set(results["train_fraction"]) == {(0.2, 1.0)[last]}
+    assert search.best_estimator_.n_rows_ == len(X)
+    assert len(search.stage_correlation_) == last
 
-    def after_three(history):
-        stages_seen.append([trial.fidelity.stage for trial in history])
-        return len(history) == 3
 
-    search = five_each(stopper=after_three).fit(X, y)
-    assert [trial.fidelity.stage for trial in search.trials_] == [0, 0, 0, 1, 1, 1]
-    assert stages_seen == [[0] * n for n in (1, 2, 3)] + [[1] * n for n in (1, 2, 3)]
-    assert search.stop_reason_ == "stopper"
-
-
-def test_a_journal_remembers_where_a_stage_ended(tmp_path):
-    journal = tmp_path / "journal"
-    five_each(journal=journal, stopper=lambda trials: True).fit(X, y)
-    search = five_each(journal=journal).fit(X, y)
+def test_a_journal_keeps_the_ends_of_stages_and_all_trials(tmp_path):
+    options = {"journal": tmp_path / "journal", "refit": True}
+    five_each(stopper=lambda trials: True, **options).fit(X, y)
+    search = five_each(**options).fit(X, y)
     assert [trial.fidelity.stage for trial in search.trials_] == [0] + [1] * 5
-
-
-@pytest.mark.filterwarnings("ignore:The search was interrupted")
-@pytest.mark.parametrize("options", [{"stopper": raises_after(2)}, {"timeout": 1e-3}])
-def test_all_trials_of_a_journal_remain_whatever_ends_the_search(
-    options, tmp_path, fits_here
-):
-    first = five_each(journal=tmp_path / "journal", refit=True).fit(X, y)
-    again = five_each(journal=tmp_path / "journal", refit=True, **options).fit(X, y)
-    assert again.trials_ == first.trials_
-    assert_same_tables(again.cv_results_, first.cv_results_)
-    assert again.best_params_ == first.best_params_
-
-
-def test_a_space_that_is_exhausted_ends_a_stage():
-    search = five_each().set_params(search_spaces={"quality": [0.1, 0.2, 0.3]})
-    assert [trial.fidelity.stage for trial in search.fit(X, y).trials_] == [0] * 3 + [
-        1
-    ] * 3
-    assert search.stop_reason_ == "exhausted"
+    with pytest.warns(UserWarning, match="interrupted"):
+        again = five_each(stopper=raises_after(2), **options).fit(X, y)
+    assert again.trials_ == search.trials_
+    assert_same_tables(again.cv_results_, search.cv_results_)
+    assert again.best_params_ == search.best_params_
 
 
 def test_a_race_is_run_among_the_trials_of_a_stage():
@@ -268,34 +259,13 @@ def test_a_race_is_run_among_the_trials_of_a_stage():
     assert any(trial.state == "pruned" for trial in second)
 
 
-@pytest.mark.filterwarnings("ignore:best_score_ is the score on 3 of 3")
-@pytest.mark.parametrize("stages", [[0] * 4, [0] * 5 + [1] * 2])
-def test_interrupted_in_any_stage_it_has_a_best(stages):
-    stopper = raises_after(len(stages))
-    with pytest.warns(UserWarning, match="interrupted"):
-        search = five_each(stopper=stopper, refit=True).fit(X, y)
-    assert [trial.fidelity.stage for trial in search.trials_] == stages
-    assert search.stop_reason_ == "interrupted"
-    results, last = search.cv_results_, max(stages)
-    assert len(results["params"]) == stages.count(last)
-    assert set(results["train_fraction"]) == {(0.2, 1.0)[last]}
-    assert search.best_estimator_.n_rows_ == len(X)
-    assert len(search.stage_correlation_) == last
-
-
-def test_a_timeout_is_shared_by_trials_and_training_sizes(monkeypatch, fits_here):
-    budgets = []
-
-    class Spy(running.Scheduler):
-        def __init__(self, optimizer, evaluator, executor, budget, **kwargs):
-            budgets.append(budget.timeout)
-            super().__init__(optimizer, evaluator, executor, budget, **kwargs)
-
-    monkeypatch.setattr(running, "Scheduler", Spy)
-    sized(timeout=1e4, n_iter=[10, 3], stages=(0.2, 1.0)).fit(X, y)
-    # 10 trials on 20 % take as long as 2 on everything; what is left is for the last.
-    assert budgets[0] == pytest.approx(4000, rel=1e-3)
-    assert budgets[1] == pytest.approx(1e4, rel=1e-2)
+def test_a_timeout_is_shared_by_trials_and_training_sizes(fake_clock):
+    options = {"stages": (0.2, 1.0), "n_iter": [100, 30], "surrogate": "random"}
+    # 100 trials on a fifth of the rows take as long as 20 on all, together 50.
+    timeout = 25 * 3 * 9000 * Clocked.seconds_per_row
+    search = timed(timeout=timeout, **options)
+    n_trials = np.bincount(search.all_cv_results_["stage"])
+    np.testing.assert_allclose(n_trials, [50, 15], atol=1)
 
 
 @pytest.mark.filterwarnings("ignore:best_score_ is the score on 2 of 2")
@@ -317,15 +287,6 @@ def test_a_trial_that_was_aborted_has_no_score(fake_clock):
         search.fit(X, y)
     assert [str(w.message)[:21] for w in caught] == ["No trial was finished"]
     assert search.trials_[0].fitted.any() and np.isnan(search.best_score_)
-
-
-def test_slow_trials_on_part_of_the_rows_leave_time_for_the_others(fake_clock):
-    begin = fake_clock.now
-    options = {"timeout": 15.0, "n_iter": 200, "cv": 2, "refit": False}
-    search = make({"quality": (0.6, 1.0)}, TakesTime(), **options).fit(X, y)
-    n_first, n_last = np.bincount(search.all_cv_results_["stage"])
-    assert n_first >= 2 and n_last >= 1
-    assert fake_clock.now - begin <= 15.0
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -358,25 +319,23 @@ def test_a_first_stage_that_fails_gives_a_warning():
             make({"quality": [1, 2]}, Sized(bad="fit")).fit(X, y)
 
 
-@pytest.mark.parametrize("ends, multi_fidelity", [((11,), False), ((5, 9, 11), True)])
-def test_a_journal_continues_in_any_stage(ends, multi_fidelity, tmp_path):
-    kwargs = {"pre_dispatch": 2, "n_iter": 14, "multi_fidelity": multi_fidelity}
+def test_a_journal_continues_in_any_stage(tmp_path):
+    kwargs = {"pre_dispatch": 2, "n_iter": 14}
     expected = make(**kwargs).fit(X, y)
     path = tmp_path / "journal"
-    for n_done in ends:
+    for n_done in (5, 9, 11):
         kill_after(n_done, make(journal=path, **kwargs), X, y)
-        assert (
-            n_done <= len(skbayes.load_history(path).query("state == 'complete'")) < 14
-        )
+        history = skbayes.load_history(path)
+        assert n_done <= len(history.query("state == 'complete'")) < 14
     with pytest.raises(ValueError, match="settings: stages"):
         make(journal=path, stages=(0.5, 1.0), **kwargs).fit(X, y)
     search = make(journal=path, **kwargs).fit(X, y)
-    # The last stage continues with the trials of both stages.
-    resumed = make(journal=path, **{**kwargs, "n_iter": 20}).fit(X, y)
-    assert [trial.fidelity.stage for trial in resumed.trials_] == [0] * 10 + [1] * 10
     assert_same_tables(search.all_cv_results_, expected.all_cv_results_)
     assert_same_tables(search.cv_results_, expected.cv_results_)
     assert search.optimizer_.ask() == expected.optimizer_.ask()
+    # The last stage continues with the trials of both stages.
+    resumed = make(journal=path, **{**kwargs, "n_iter": 20}).fit(X, y)
+    assert [trial.fidelity.stage for trial in resumed.trials_] == [0] * 10 + [1] * 10
 
 
 def test_a_warm_start_tries_the_best_known_first():
@@ -401,13 +360,13 @@ def test_a_warm_start_tries_the_best_known_first():
         ({"stages": (0.0, 1.0)}, "stages: a fraction"),
         ({"stages": (1.0, 0.3)}, "stages: training sets must not become smaller"),
         ({"stages": (60, 0.3)}, "stages: training sets must not become smaller"),
-        ({"stages": (500, 1.0)}, "stages: 500 rows are more"),
-        ({"stages": (2, 1.0)}, "stages: 2 .* Use at least 3"),
         ({"stages": (0.01, 1.0)}, r"stages: 0.01 .* Use at least 0.025 \(3 rows\)"),
         ({"n_iter": 1}, "n_iter must be at least the number of stages"),
         ({"n_iter": [3]}, "n_iter must be an int"),
         ({"n_iter": [3, 0]}, "n_iter must be an int"),
         ({"n_iter": [3, 2.5]}, "n_iter must be an int"),
+        ({"n_iter": [3, 4], "stages": "auto", "timeout": 9}, "n_iter"),
+        ({"n_iter": None, "stages": "auto"}, "n_iter"),
         ({"n_promoted": 0}, "n_promoted"),
         ({"best_of": "first"}, "best_of"),
         ({"stages": "all"}, "stages"),
@@ -446,11 +405,6 @@ def test_stage_correlation_is_that_of_the_scores():
     mean, _ = search.optimizers_[0].predict([t.params for t in second])
     expected = spearmanr(mean, [t.score for t in second])[0]
     assert row["model_correlation"] == pytest.approx(expected)
-    # Stages that agree completely.
-    search = sized(n_promoted=5, n_iter=[6, 6]).fit(X, y)
-    row = search.stage_correlation_.iloc[0]
-    assert row["rank_correlation"] == pytest.approx(1.0)
-    assert row["model_correlation"] > 0.5
 
 
 # -- sizes that are chosen ------------------------------------------------------------
@@ -519,9 +473,9 @@ def test_sizes_and_folds_are_those_for_which_there_is_time(fake_clock):
 def test_the_last_stage_is_the_largest_for_which_there_is_time(
     timeout, last, fake_clock
 ):
-    search = timed(timeout=timeout, n_iter=30)
+    search = timed(timeout=timeout, n_iter=20)
     assert (rows_by_trial(search)[-1], search.trials_[-1].fitted.sum()) == last
-    assert len(search.trials_) <= 30
+    assert len(search.trials_) <= 20
     assert np.isfinite(search.best_score_)
 
 
@@ -532,32 +486,34 @@ def test_the_last_stage_is_the_largest_for_which_there_is_time(
 def test_few_rows_have_one_fold_before_all_if_time_is_short(
     timeout, n_folds, fake_clock
 ):
-    search = timed(1200, timeout=timeout)  # a fit takes 0.8 s
+    options = {"timeout": timeout, "surrogate": "trees"}
+    search = timed(1200, **options)  # a fit takes 0.8 s
     assert {trial.fidelity.train_fraction for trial in search.trials_} == {1.0}
     folds = [int(trial.fitted.sum()) for trial in search.trials_]
     assert folds[:3] == n_folds and folds == sorted(folds)
     assert (folds[-1] == 3) == (timeout >= 40.0)
     assert (search.best_fidelity_.n_folds is None) == (timeout >= 40.0)
-    plain = timed(1200, timeout=timeout, n_iter=2)
+    plain = timed(1200, n_iter=2, **options)
     assert {int(trial.fitted.sum()) for trial in plain.trials_} == {3}
-    same = timed(1200, timeout=timeout, kind=BayesSearchCV)
+    same = timed(1200, kind=BayesSearchCV, **options)
     data = [[(t.params, t.fidelity) for t in s.trials_] for s in (search, same)]
     assert data[0] == data[1]
     assert [*same.cv_results_["params"]] == [*search.cv_results_["params"]]
 
 
-KNOWN = {"params": [{"quality": 0.9}], "mean_test_score": np.array([0.9])}
-
-
 @pytest.mark.parametrize(
     "options",
     [
-        *(
-            {"n_iter": 3},
-            {"stopper": lambda trials: len(trials) > 2},
-            {"pruning": True},
-        ),
-        *({"refit": "ensemble"}, {"warm_start_from": KNOWN}),
+        {"n_iter": 3},
+        {"stopper": lambda trials: len(trials) > 2},
+        {"pruning": True},
+        {"refit": "ensemble"},
+        {
+            "warm_start_from": {
+                "params": [{"quality": 0.9}],
+                "mean_test_score": np.array([0.9]),
+            }
+        },
     ],
 )
 def test_some_options_need_all_folds_of_each_trial(options, fake_clock):
@@ -595,27 +551,13 @@ def test_a_journal_continues_with_the_stages_of_the_first_run(fake_clock, tmp_pa
     first = timed(n_iter=9, **kwargs)
     resumed = timed(n_iter=20, **kwargs)
     assert len(resumed.trials_) >= 20
-    for one, other in zip(first.trials_, resumed.trials_[:9], strict=True):
-        assert (one.params, one.fidelity.stage, one.score) == (
-            other.params,
-            other.fidelity.stage,
-            other.score,
-        )
+    data = [
+        [(t.params, t.fidelity, t.score) for t in s.trials_] for s in (first, resumed)
+    ]
+    assert data[1][:9] == data[0]
 
 
-@pytest.mark.filterwarnings("ignore:best_score_ is the score on 2 of 2")
-def test_each_model_of_a_choice_is_tried_on_the_smallest_sample(fits_here):
-    X = np.random.default_rng(0).normal(size=(3000, 2))
-    y = X[:, 0] * X[:, 1] > 0
-    candidates = models(X, y)
-    options = {"n_iter": 8, "timeout": 600, "cv": 2, "random_state": 0}
-    search = MultiStageSearchCV(*candidates, **options).fit(X, y)
-    first = of_stage(search, 0)
-    assert len({type(t.params["model"]) for t in first}) == len(first) == 6
-    assert search.score(X, y) > 0.9
-
-
-def test_each_model_of_a_choice_is_tried_on_a_larger_sample_too(fake_clock):
+def test_each_model_of_a_choice_is_tried_on_two_sizes_of_samples(fake_clock):
     kinds = [type(f"Kind{k}", (Clocked,), {}) for k in range(5)]
     space = {
         "model": Choice([(kind(), {"model__quality": (0.0, 1.0)}) for kind in kinds])
@@ -626,12 +568,6 @@ def test_each_model_of_a_choice_is_tried_on_a_larger_sample_too(fake_clock):
     for trials in (of_stage(search, 0), on_one_fold[:5]):
         assert {type(trial.params["model"]) for trial in trials} == set(kinds)
     assert min(rows_by_trial(search)[5:]) > max(rows_by_trial(search)[:5])
-
-
-@pytest.mark.parametrize("kwargs", [{"n_iter": [3, 4], "timeout": 9}, {"n_iter": None}])
-def test_a_number_of_trials_that_does_not_fit_the_stages(kwargs):
-    with pytest.raises(ValueError, match="n_iter"):
-        timed(**kwargs)
 
 
 def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):
@@ -681,9 +617,8 @@ def test_each_refit_chooses_among_the_trials_of_one_fidelity(options, fake_clock
     if options["refit"] == "ensemble":
         assert "no time was left" in search.ensemble_.reason
     if "return_folds" in options:
-        assert [one.quality for one in search.fold_estimators_] == [
-            best.params["quality"]
-        ] * 3
+        qualities = {one.quality for one in search.fold_estimators_}
+        assert qualities == {best.params["quality"]}
 
 
 def test_fits_of_earlier_stages_are_released(monkeypatch):
@@ -700,18 +635,6 @@ def test_fits_of_earlier_stages_are_released(monkeypatch):
     make(return_folds="estimators", n_iter=8).fit(X, y)
     assert len(numbers) == 8
     assert all(len(numbers_kept) == 1 for numbers_kept in numbers)
-
-
-def test_fits_of_a_constant_time_leave_little_time_unused(fake_clock):
-    class Constant(Sized):
-        def fit(self, X, y):
-            CLOCK.now += 1.0
-            return super().fit(X, y)
-
-    begin = fake_clock.now
-    search = timed(100_000, Constant, timeout=60.0, refit=True)
-    assert 50.0 <= fake_clock.now - begin <= 61.0
-    assert search.best_fidelity_ == Fidelity(search.trials_[-1].fidelity.stage)
 
 
 class Uneven(Sized):
@@ -757,7 +680,7 @@ class Weighted(Clocked):
 
 def test_options_that_are_arrays_are_compared_with_a_timeout(fake_clock):
     space = {"alphas": [np.arange(2.0), np.ones(2)], "quality": (0.0, 1.0)}
-    search = timed(timeout=150.0, cls=Weighted, space=space)
+    search = timed(timeout=150.0, cls=Weighted, space=space, surrogate="random")
     assert len({trial.params["alphas"][0] for trial in search.trials_}) == 2
     assert len({trial.fidelity.stage for trial in search.trials_}) == 4
     assert search.best_params_["quality"] > 0.5

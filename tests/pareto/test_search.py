@@ -209,22 +209,37 @@ def front_of(search):
     return front, (Y - Y.min(axis=0)) / np.ptp(Y, axis=0)
 
 
-def test_refit_names_a_point_of_the_front(search, journal):
+def test_refit_and_select_name_a_point_of_the_front(search, journal):
     front, scaled = front_of(search)
     knee = np.argmin(np.hypot(*(1 - scaled).T))
     assert search.best_index_ == front["trial"][knee]
+    chosen = pickle.loads(pickle.dumps(search))
+    before = pickle.dumps(chosen.cv_results_)
     for choice, place in [
-        (True, knee),
-        ("leaves", front["leaves"].argmin()),
+        ("knee", knee),
+        ("accuracy", front["accuracy"].argmax()),
+        ({"leaves": 1}, front["leaves"].argmin()),
         ({"accuracy": 3, "leaves": 1}, np.argmax(scaled @ [3, 1])),
     ]:
-        fitted = make(n_iter=12, refit=choice, journal=journal).fit(X, y)
-        assert fitted.best_index_ == front["trial"][place], choice
-        assert fitted.best_params_ == search.pareto_params_[place]
-        assert fitted.best_estimator_.max_depth == fitted.best_params_["max_depth"]
-        accuracy = fitted.cv_results_["mean_test_accuracy"][fitted.best_index_]
-        assert fitted.best_score_ == accuracy
-        assert fitted.score(X, y) == np.mean(fitted.predict(X) == y)
+        refit = True if choice == "knee" else choice
+        fitted = make(n_iter=12, refit=refit, journal=journal).fit(X, y)
+        assert chosen.select(choice, X, y) is chosen
+        for one in (fitted, chosen):
+            assert one.best_index_ == front["trial"][place], choice
+            assert one.best_params_ == search.pareto_params_[place]
+            tree = clone(TREE).set_params(**one.best_params_).fit(X, y)
+            np.testing.assert_array_equal(one.predict(X), tree.predict(X))
+            accuracy = one.cv_results_["mean_test_accuracy"][one.best_index_]
+            assert one.best_score_ == accuracy
+            assert one.score(X, y) == np.mean(one.predict(X) == y)
+    for trial in front["trial"]:
+        # As in a row of floats.
+        assert chosen.select(np.float64(trial), X, y).best_index_ == trial
+    assert chosen.refit == "knee"
+    assert pickle.dumps(chosen.cv_results_) == before
+
+
+def test_refit_by_a_rule_and_no_refit(search, journal):
     # A rule may choose any trial.
     rule = OneStandardError("max_depth", metric="accuracy")
     fitted = make(n_iter=12, refit=rule, journal=journal).fit(X, y)
@@ -244,27 +259,9 @@ def test_refit_by_a_scorer_is_what_score_scores_by():
     assert fitted.score(X, y) == expected
 
 
-def test_select_fits_another_point_without_a_search(search, monkeypatch):
-    chosen = pickle.loads(pickle.dumps(search))
-    monkeypatch.setattr(ParetoSearchCV, "_ladder", None)
-    before = pickle.dumps(chosen.cv_results_)
-    front, scaled = front_of(search)
-    for choice, place in [
-        ("knee", np.argmin(np.hypot(*(1 - scaled).T))),
-        ("accuracy", front["accuracy"].argmax()),
-        ({"leaves": 1}, front["leaves"].argmin()),
-    ]:
-        assert chosen.select(choice, X, y) is chosen
-        assert chosen.best_index_ == front["trial"][place]
-        assert chosen.best_params_ == chosen.cv_results_["params"][chosen.best_index_]
-        fitted = clone(chosen.estimator).set_params(**chosen.best_params_).fit(X, y)
-        np.testing.assert_array_equal(chosen.predict(X), fitted.predict(X))
-    for trial in front["trial"]:
-        # As in a row of floats.
-        assert chosen.select(np.float64(trial), X, y).best_index_ == trial
-    assert chosen.refit == "knee"
-    assert pickle.dumps(chosen.cv_results_) == before
+def test_select_passes_arguments_to_the_fit(search):
     weight = np.where(y == 0, 1.0, 1e-9)
+    chosen = pickle.loads(pickle.dumps(search))
     chosen.select("accuracy", X, y, sample_weight=weight)
     model = clone(chosen.best_estimator_).fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(chosen.best_estimator_.tree_.value, model.tree_.value)

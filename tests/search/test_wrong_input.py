@@ -39,7 +39,6 @@ from skbayes import (
     BayesSearchCV,
     HyperTuneSearchCV,
     MultiStageSearchCV,
-    Optimizer,
     ParetoSearchCV,
     TextRepresentationSearchCV,
     TradeoffSearchCV,
@@ -134,9 +133,7 @@ def fits(estimator, X=X, y=y, space=None, **params):
          r"transformers\['a'\] .* write StandardScaler\(\)"),
         (search_of(make_pipeline(StandardScaler, SVC()), "auto"), r"Scaler\(\)"),
         (search_of(make_pipeline(StandardScaler(), SVC)), r"estimator.steps.* SVC\(\)"),
-        (search_of(OneVsRestClassifier(SVC)), r"estimator.estimator .* SVC\(\)"),
         (search_of(StackingClassifier([("a", SVC)])), r"estimators\['a'\] .* SVC\(\)"),
-        (search_of(STEPS, {"svc": [SVC(), LinearSVC]}), r"'svc' .* LinearSVC\(\)"),
         (search_of(STEPS, {"svc": Choice({SVC: {}})}), r"'svc' .* SVC\(\)"),
         (search_of(STEPS, {"standardscaler": ["passthrough", StandardScaler]}),
          r"'standardscaler' .* StandardScaler\(\)"),
@@ -145,7 +142,6 @@ def fits(estimator, X=X, y=y, space=None, **params):
         # Metrics of labels.
         (search_of(scoring=metric), r"scoring: metric .* make_scorer\(metric\)"),
         (search_of(scoring=labels), r"scoring: labels .* make_scorer\(labels\)"),
-        (search_of(scoring={"a": metric}, refit="a"), r"make_scorer\(metric\)"),
         (search_of(scoring=two), r"scoring: two must accept an estimator, X and y"),
         # Metrics of a method that the estimator lacks.
         (search_of(OneVsOneClassifier(SVC()), "auto", scoring="roc_auc_ovr"),
@@ -175,7 +171,7 @@ def fits(estimator, X=X, y=y, space=None, **params):
         (search_of(n_jobs=1.5), "'n_jobs' .* -1 for all"),
         *(
             (search_of(pre_dispatch=text), "pre_dispatch must be .*'2\\*n_jobs'")
-            for text in ("", "2*njobs", "-1", "n_jobs/0")
+            for text in ("2*njobs", "-1", "n_jobs/0")
         ),
         # Callables with other arguments.
         (search_of(refit=no_argument), "refit: no_argument must accept cv_results_"),
@@ -185,25 +181,20 @@ def fits(estimator, X=X, y=y, space=None, **params):
         # Values of a wrong type in lists and dicts.
         *(
             (make(ParetoSearchCV, refit={"accuracy": weight}), "refit must be .* weigh")
-            for weight in ("a", True, [1], None)
+            for weight in ("a", True)
         ),
         (search_of(scoring=["accuracy", None]), "scoring: The list"),
         (search_of(scoring=[]), "scoring: The list"),
         (search_of(constraints=[None]), "constraints must be"),
         (search_of(return_folds=[3]), "return_folds must contain"),
-        (search_of(return_folds="fit"), "return_folds must contain"),
         (search_of(warm_start_from=""), "warm_start_from: "),
-        (search_of(warm_start_from={1: 2}), "warm_start_from: "),
         (search_of(kind=MultiStageSearchCV, n_iter=(5, "5")), "n_iter"),
-        (search_of(kind=MultiStageSearchCV, n_iter=(5, None)), "n_iter"),
         (search_of(initial_points={"C": 1}), r"write initial_points=\[{'C': 1}\]"),
         *((make(kind, initial_points=[None]), "initial_points: ") for kind in SEARCHES),
-        *((search_of(cv=cv), "cv: ") for cv in ([5], b"x", {1}, [([0, 1], [2, 300])])),
+        *((search_of(cv=cv), "cv: ") for cv in ([5], {1}, [([0, 1], [2, 300])])),
         (search_of(cv=[([], [1])]), "cv: .* numbers of rows below 150"),
-        *(
-            (search_of(initial_points=points), "initial_points: the number")
-            for points in ([{"C": 1.0}, -1], [False])
-        ),
+        (search_of(initial_points=[{"C": 1.0}, -1]), "initial_points: the number"),
+        (search_of(initial_points=[False]), "initial_points: the number"),
         (search_of(constraints=[callable, len]), "2 functions and 0 dicts"),
         (search_of(constraints=["recall >= 0.9"]), "or a list of both"),
         (search_of(return_folds=["predict", "predict_proba"]), "names 2 methods"),
@@ -233,7 +224,6 @@ def fits(estimator, X=X, y=y, space=None, **params):
             (search_of(refit=refit), f"refit.*{text}")
             for refit, text in [
                 ({"max_members": 3}, "must be one of .*'ensemble'"),
-                ({"threshold": "f1"}, "must be one of .*'ensemble'"),
                 ({"rule": True}, "got True"),
                 ({"rule": "ensembel"}, "Did you mean 'ensemble'"),
                 ({"rule": "ensemble", "max_member": 3}, "Did you mean 'max_members'"),
@@ -316,7 +306,7 @@ GAMMAS, WIDE = Categorical(["scale", 0.1]), Real(1e-9, 1e9, "log-uniform")
 @pytest.mark.parametrize(
     "search, data",
     [
-        # Metrics that suit the estimator, or a candidate.
+        # Metrics that suit the estimator, or a candidate, and the target.
         *(
             fits(model, scoring=scoring)
             for model, scoring in [
@@ -327,12 +317,10 @@ GAMMAS, WIDE = Categorical(["scale", 0.1]), Real(1e-9, 1e9, "log-uniform")
                 # It gets the method of its default final estimator in `fit`.
                 (StackingClassifier([("nb", GaussianNB())]), "neg_log_loss"),
                 (SVC(), scored),
-                (SVC(), lambda estimator, X, y: 1.0),
             ]
         ),
         fits(LinearSVC(), y=y > 0, scoring="roc_auc"),
         fits(make_pipeline(SVC()), space=EITHER, scoring="neg_log_loss"),
-        # Metrics that suit the target.
         *(
             fits(model, y=target, scoring=scoring, refit=False)
             for model, target, scoring in [
@@ -474,13 +462,6 @@ def test_sizes_of_stages_that_look_like_percentages():
             fitted(stages=stages)
     for stages in ((30, 1.0), (30, 120)):
         fitted(stages=stages)
-
-
-def test_an_optimizer_refuses_one_dict_of_points_and_unknown_surrogates():
-    with pytest.raises(TypeError, match=r"write initial_points=\[{'a': 1}\]"):
-        Optimizer({"a": [1, 2]}, initial_points={"a": 1})
-    with pytest.raises(ValueError, match="surrogate must be one of.*got 'GP'"):
-        Optimizer({"x": (0.0, 1.0)}, surrogate="GP")
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -7,12 +7,13 @@ from priced_classifier import Priced, price
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import Optimizer, TradeoffSearchCV
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.surrogates import ParzenEstimator
+from skbayes.trial.measure import COSTS
 
 SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
 SPACE = {"x": (0.0, 1.0)}
@@ -90,20 +91,26 @@ def test_trials_for_all_tradeoffs_do_not_depend_on_tradeoff():
     assert one.best_cost_ >= again.best_cost_
 
 
-@pytest.mark.parametrize("surrogate", ["sobol", "graph", "gp-rbf"])
-def test_each_surrogate_tries_all_configurations_and_sizes(surrogate):
-    search = make({"x": [0.1, 0.3, 0.7]}, surrogate=surrogate, n_iter=6).fit(X, y)
-    assert len({repr(trial[:2]) for trial in _tried(search)}) == 6
-
-
-def test_trees_and_lists_of_spaces_are_searched():
-    tree = {"x": Choice({0.1: {"fails_above": [2.0, 3.0]}, 0.6: {}})}
-    assert len(make(tree, n_iter=4).fit(X, y).trials_) == 4
-    spaces = [{"x": (0.0, 0.2)}, {"x": (0.5, 0.7)}]
-    search = make(spaces, n_iter=6).fit(X, y)
-    assert all(t.params["x"] <= 0.2 or t.params["x"] >= 0.5 for t in search.trials_)
-    search = make({"x": [0.1, 0.6]}, n_iter=50, train_sizes=[0.5, 1.0]).fit(X, y)
-    assert (search.stop_reason_, len(search.trials_)) == ("exhausted", 4)
+@pytest.mark.parametrize(
+    "space, options, n_trials",
+    [
+        *(
+            ({"x": [0.1, 0.3, 0.7]}, {"surrogate": surrogate, "n_iter": 6}, 6)
+            for surrogate in ("sobol", "graph", "gp-rbf")
+        ),
+        ({"x": Choice({0.1: {"fails_above": [2.0, 3.0]}, 0.6: {}})}, {"n_iter": 4}, 4),
+        ([{"x": (0.0, 0.2)}, {"x": (0.5, 0.7)}], {"n_iter": 6}, 6),
+        # A space that is exhausted.
+        ({"x": [0.1, 0.6]}, {"n_iter": 50, "train_sizes": [0.5, 1.0]}, 4),
+    ],
+)
+def test_all_configurations_and_sizes_are_different(space, options, n_trials):
+    search = make(space, **options).fit(X, y)
+    assert len(search.trials_) == len({repr(t[:2]) for t in _tried(search)}) == n_trials
+    allowed = Space.from_notation(space)
+    assert all(t.params in allowed for t in search.trials_)
+    expected = "n_iter" if n_trials == options["n_iter"] else "exhausted"
+    assert search.stop_reason_ == expected
 
 
 def test_initial_points_come_first_and_constraints_hold():
@@ -132,9 +139,7 @@ def test_columns_of_costs_follow_their_definition(search):
     assert all(set(params) == {"x"} for params in results["params"])
 
 
-@pytest.mark.parametrize(
-    "cost", ["fit_time", "score_time", "cpu_time", "model_size", "n_features"]
-)
+@pytest.mark.parametrize("cost", COSTS)
 def test_named_costs_are_finite_and_not_negative(cost):
     search = search_of(TREE, {"max_depth": [1, 5]}, cost=cost, n_iter=2).fit(*IRIS)
     costs = search.cv_results_["cost"]
@@ -258,20 +263,6 @@ def test_refit_keeps_groups_whole_and_cuts_weights():
     np.testing.assert_array_equal(search.best_estimator_.rows_, fitted.rows_)
 
 
-def test_trials_of_a_size_see_the_same_rows_and_smaller_ones_are_nested():
-    subsets = {}
-
-    def rows_and_price(estimator):
-        subsets.setdefault(len(estimator.rows_), set()).add(tuple(estimator.rows_))
-        return price(estimator)
-
-    make(cost=rows_and_price, cv=ShuffleSplit(1, random_state=0), n_iter=15).fit(X, y)
-    assert len(subsets) >= 3
-    assert all(len(different) == 1 for different in subsets.values())
-    chain = [set(rows) for _, (rows,) in sorted((n, [*s]) for n, s in subsets.items())]
-    assert all(a < b for a, b in zip(chain[:-1], chain[1:], strict=True))
-
-
 def test_one_size_is_the_plain_search():
     search = make(train_sizes=[1.0], tradeoff=0.0, n_iter=2).fit(X, y)
     plain = small_search(Priced(), SPACE, initial_points=3).fit(X, y)
@@ -305,7 +296,7 @@ def test_refit_by_a_callable_and_none():
     search = make(refit=lambda results: 2, n_iter=5).fit(X, y)
     assert search.best_index_ == 2
     assert len(search.best_estimator_.rows_) == round(search.best_train_fraction_ * N)
-    search = make(refit=False, n_iter=5).fit(X, y)
+    search.set_params(refit=False).fit(X, y)
     assert not hasattr(search, "best_estimator_")
     assert search.best_train_fraction_ in SIZES
     assert not hasattr(search, "best_score_corrected_")
@@ -318,11 +309,8 @@ def test_refit_by_a_callable_and_none():
         ({"train_sizes": []}, ValueError, "train_sizes"),
         ({"train_sizes": [0.5, 10]}, ValueError, "either fractions or numbers of rows"),
         ({"train_sizes": [0.5, 0.5]}, ValueError, "has duplicates"),
-        ({"train_sizes": [1.5]}, ValueError, r"train_sizes: a fraction must be in"),
         ({"train_sizes": ["half"]}, TypeError, "train_sizes must be"),
         ({"train_sizes": [0.001, 1.0]}, ValueError, "train_sizes: .*Use at least"),
-        ({"train_sizes": [500]}, ValueError, "train_sizes: 500 rows are more"),
-        ({"cost": "money"}, ValueError, "cost must be one of"),
         ({"cost": Priced}, TypeError, "cost must be one of"),
         ({"error_score": -1.0}, ValueError, "error_score: A score of -1 is not"),
         ({"score_range": (1.0, 0.0)}, ValueError, "low < high"),

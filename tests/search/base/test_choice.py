@@ -8,7 +8,6 @@ from scripted_estimators import scores_nan
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -25,12 +24,13 @@ from skbayes.search.choice import gain_of, rank
 from skbayes.trial.records import History
 
 X, Y = load_iris(return_X_y=True)
+TREE = DecisionTreeClassifier(random_state=0)
 SPACE = {"max_depth": [1, 2, 3, None], "min_samples_leaf": (1, 40)}
 
 
-def make(space=SPACE, **params):
-    tree = DecisionTreeClassifier(random_state=0)
-    return small_search(tree, space, **{"n_iter": 6, "cv": 5, **params})
+def make(space=SPACE, kind=BayesSearchCV, estimator=TREE, **params):
+    arguments = {"n_iter": 6, "cv": 5, "random_state": 0, **params}
+    return kind(estimator, space, **arguments)
 
 
 class Fixed(BaseEstimator):
@@ -72,22 +72,18 @@ class OrderedSearchCV(BayesSearchCV):
 
 
 def test_all_results_follow_the_order_of_the_rows():
-    tree, params = DecisionTreeClassifier(random_state=0), {"random_state": 0, "cv": 5}
-    ordered = OrderedSearchCV(tree, SPACE, n_iter=6, return_folds="predict", **params)
+    ordered = make(kind=OrderedSearchCV, return_folds="predict").fit(X, Y)
     plain = make().fit(X, Y)
-    assert ordered.fit(X, Y).best_index_ == 0
+    assert ordered.best_index_ == 0
     assert ordered.best_params_ == plain.best_params_
     scores = ordered.cv_results_["mean_test_score"]
     assert list(scores) == sorted(plain.cv_results_["mean_test_score"], reverse=True)
     accuracy = np.mean(ordered.oof_predictions_ == Y)
     assert accuracy == pytest.approx(ordered.best_score_)
-
-
-def test_an_order_without_any_trial_is_an_error_that_names_the_hook():
-    tree, space = DecisionTreeClassifier(), {"max_depth": [1, 2]}
-    search = OrderedSearchCV(tree, space, n_iter=2, scoring=scores_nan)
+    # An order of no trials is an error that names the hook.
+    unscored = make({"max_depth": [1, 2]}, OrderedSearchCV, scoring=scores_nan)
     with pytest.raises(ValueError, match="hook _ranked of OrderedSearchCV"):
-        search.fit(X, Y)
+        unscored.fit(X, Y)
 
 
 def scores_infinity(model, X, y):
@@ -100,6 +96,7 @@ def raises(model, X, y):
 
 RULES = [True, "corrected", "ensemble", lambda results: 0]
 SCORERS = [scores_nan, scores_infinity, raises]
+OF_SEVERAL = (ParetoSearchCV, TradeoffSearchCV)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -109,6 +106,8 @@ SCORERS = [scores_nan, scores_infinity, raises]
         (kind, refit, SCORERS[(i + j) % 3])
         for i, kind in enumerate(SEARCHES)
         for j, refit in enumerate(RULES)
+        # Searches of several objectives have no rules.
+        if not (issubclass(kind, OF_SEVERAL) and isinstance(refit, str))
     ],
 )
 def test_a_search_without_any_score_says_that_its_model_is_not_tuned(
@@ -117,15 +116,13 @@ def test_a_search_without_any_score_says_that_its_model_is_not_tuned(
     params = {"scoring": scorer, "refit": refit, "n_iter": 2, "cv": 3}
     if kind is ParetoSearchCV:
         params = {"objectives": {"a": ("max", scorer), "fit_time": "min"}, "n_iter": 2}
-    if kind is TradeoffSearchCV and isinstance(refit, str):
-        return  # refused before the first fit
-    search = every_search.make(kind, **params)
-    if kind in (ParetoSearchCV, TradeoffSearchCV):
+    search, data = every_search.make(kind, **params), every_search.data(kind)
+    if kind in OF_SEVERAL:
         with pytest.raises(ValueError, match="No trial has (a|both a) (score|value)"):
-            search.fit(*every_search.data(kind))
+            search.fit(*data)
         return
     with pytest.warns(UserWarning, match="No trial has a finite score, so the model"):
-        search.fit(*every_search.data(kind))
+        search.fit(*data)
     assert not np.isfinite(search.cv_results_["mean_test_score"]).any()
 
 
@@ -150,14 +147,10 @@ def test_the_gain_is_the_corrected_difference_on_the_same_folds():
     assert search.best_gain_ == pytest.approx(np.mean(best - defaults) - optimism)
     variance = (1 / 2 + 1 / 1) * np.var(best - defaults, ddof=1)
     assert search.best_gain_std_**2 == pytest.approx(variance + optimism**2)
-
-
-def test_the_gain_of_the_own_values_is_zero():
-    search = make().fit(X, Y)
-    params = search.cv_results_["params"][search.own_index_]
-    assert params == {"max_depth": None, "min_samples_leaf": 1}
-    assert search.best_index_ == search.own_index_
-    assert search.best_gain_ == search.best_gain_std_ == 0.0
+    # The own values have none.
+    own_values = fixed((0.1, 0.2), 0.0, True)
+    assert own_values.best_index_ == own_values.own_index_
+    assert own_values.best_gain_ == own_values.best_gain_std_ == 0.0
 
 
 def test_the_gain_is_unknown_without_a_trial_of_the_own_values():
@@ -202,13 +195,21 @@ def test_own_values_win_unless_the_corrected_score_is_better():
 
 
 def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
-    arguments = {"refit": "corrected", "pre_dispatch": 2}
-    options = {"journal": str(tmp_path / "search.journal")}
-    first = make(**arguments, **options).fit(X, Y)
-    for params in (options, {"n_jobs": 2}):
-        other = make(**arguments, **params).fit(X, Y)
+    journal = {"journal": tmp_path / "search.journal"}
+    first, *others = (
+        make(refit="corrected", pre_dispatch=2, **params).fit(X, Y)
+        for params in (journal, journal, {"n_jobs": 2})
+    )
+    for other in others:
         assert other.best_index_ == first.best_index_
         assert other.best_gain_ == first.best_gain_
+
+
+STAGED = {"kind": MultiStageSearchCV, "stages": (0.5, 1.0)}
+BOOSTED = {
+    "estimator": HistGradientBoostingClassifier(max_iter=5, random_state=0),
+    "space": {"max_iter": (1, 6), "learning_rate": (0.05, 0.5)},
+}
 
 
 @pytest.mark.parametrize(
@@ -219,8 +220,10 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
           "cv": StratifiedKFold(3, shuffle=True), "return_folds": "predict_proba"},
          None),
         ({"space": {"max_depth": [1, 2, None]}}, None),
+        (STAGED, None),
+        ({**BOOSTED, "early_stopping": "auto", "cv": 2}, None),
     ],
-    ids=["pruning", "limits", "grid"],
+    ids=["pruning", "limits", "grid", "stages", "rounds"],
 )  # fmt: skip
 def test_rules_choose_a_row_with_other_options(params, metric, fits_here):
     rule = {"rule": "corrected"}
@@ -231,30 +234,16 @@ def test_rules_choose_a_row_with_other_options(params, metric, fits_here):
     column = search.cv_results_[f"mean_test_{metric or 'score'}"]
     assert search.best_score_ == column[search.best_index_]
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert search.own_index_ in {None, *range(len(column))}
     assert search.best_gain_ >= 0 or search.own_index_ is None
     assert search.predict(X).shape == Y.shape
 
 
-def test_rules_with_several_stages_and_rounds():
-    params = {"refit": "corrected", "random_state": 0, "cv": 2}
-    tree = DecisionTreeClassifier(random_state=0)
-    stages = MultiStageSearchCV(tree, SPACE, stages=(0.5, 1.0), n_iter=6, **params)
-    stages.fit(X, Y)
-    assert stages.own_index_ in {None, *range(len(stages.cv_results_["params"]))}
-    boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
-    space = {"max_iter": (1, 6), "learning_rate": (0.05, 0.5)}
-    boosted = small_search(boosting, space, early_stopping="auto", **params).fit(X, Y)
-    assert boosted.own_index_ == 0
-    assert boosted.best_gain_ >= 0
-
-
 @pytest.mark.parametrize("rule", ["corrected", "ensemble"])
-def test_searches_with_several_objectives_have_no_rules(rule):
-    goals = {"accuracy": "max", "fit_time": "min"}
-    for kind, args in [(ParetoSearchCV, {"objectives": goals}), (TradeoffSearchCV, {})]:
-        search = kind(LogisticRegression(), {"C": (0.1, 1.0)}, refit=rule, **args)
-        with pytest.raises(ValueError, match="refit"):
-            search.fit(X, Y)
+@pytest.mark.parametrize("kind", OF_SEVERAL)
+def test_searches_with_several_objectives_have_no_rules(kind, rule, no_trials):
+    with pytest.raises(ValueError, match="refit"):
+        every_search.make(kind, refit=rule).fit(X, Y)
 
 
 def test_advice_reports_a_gain_that_may_be_chance():

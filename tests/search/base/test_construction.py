@@ -169,12 +169,26 @@ def test_namespace_errors_name_the_outer_class():
         search.predict(X)
 
 
-def test_whole_floats_reach_the_estimator_as_ints():
-    space = {"max_depth": (1, 9), "min_samples_leaf": [1, 2]}
-    points = [{"max_depth": 3.0, "min_samples_leaf": 2.0}]
-    params = {"initial_points": points, "n_iter": 1, "error_score": "raise"}
+@pytest.mark.parametrize(
+    "space, point, tried",
+    [
+        (
+            {"max_depth": (1, 9), "min_samples_leaf": [1, 2]},
+            {"max_depth": 3.0, "min_samples_leaf": 2.0},
+            "{'max_depth': 3, 'min_samples_leaf': 2}",
+        ),
+        # As a fraction, it would be refused.
+        (
+            {"min_samples_leaf": (1, 9)},
+            {"min_samples_leaf": 1.0},
+            "{'min_samples_leaf': 1}",
+        ),
+    ],
+)
+def test_whole_floats_reach_the_estimator_as_ints(space, point, tried):
+    params = {"initial_points": [point], "n_iter": 1, "error_score": "raise"}
     search = small_search(DecisionTreeClassifier(), space, **params).fit(X, y)
-    assert repr(search.best_params_) == "{'max_depth': 3, 'min_samples_leaf': 2}"
+    assert repr(search.best_params_) == tried
 
 
 @pytest.mark.parametrize(
@@ -186,13 +200,6 @@ def test_a_point_with_the_other_meaning_of_one_is_refused(space, value, no_trial
     search = small_search(tree, {"max_features": space}, initial_points=points)
     with pytest.raises(ValueError, match=r"points\[0\]: .*'max_features': 1 and 1.0"):
         search.fit(X, y)
-
-
-def test_a_point_may_have_another_type_if_the_estimator_takes_only_one():
-    tree, points = DecisionTreeClassifier(), [{"min_samples_leaf": 1.0}]
-    space = {"min_samples_leaf": (1, 9)}  # as a fraction, it would be refused
-    search = small_search(tree, space, initial_points=points, n_iter=1).fit(X, y)
-    assert search.trials_[0].params == {"min_samples_leaf": 1}
 
 
 def test_the_points_of_a_clone_are_options_of_its_space():
