@@ -2,7 +2,6 @@
 
 import contextlib
 import contextvars
-import functools
 import threading
 import time
 
@@ -24,7 +23,7 @@ from joblib.parallel import (
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skbayes.compat import workers
+from skbayes.compat.workers import active_backend
 from skbayes.loop.executor import (
     _SHARED_WORKERS,
     ExecutionContext,
@@ -88,12 +87,6 @@ def test_a_thread_sees_what_the_caller_saw(backend):
     assert in_a_thread(lambda: environment().run(seen)) == seen()
 
 
-def test_no_two_threads_share_a_backend():
-    around = environment(backend="threading")
-    backends = [in_a_thread(lambda: own_backend(around)) for _ in range(3)]
-    assert len({id(b) for b in [*backends, around.backend]}) == 4
-
-
 class Particular(SequentialBackend):
     """Backend with custom settings."""
 
@@ -114,43 +107,36 @@ class Unrepeatable(Particular):
         super().__init__(color=secret)
 
 
-def own_backend(around):
-    return around.run(lambda: get_active_backend()[0])
-
-
-def test_backends_keep_their_settings_and_are_made_anew_if_possible():
-    around = environment(backend="loky", inner_max_num_threads=3)
-    assert own_backend(around).inner_max_num_threads == 3
-    for backend in (ThreadingBackend, MultiprocessingBackend):
-        assert type(own_backend(environment(backend=backend()))) is backend
-    around = environment(backend=Particular(color="blue"))
-    separate = own_backend(around)
-    assert separate is not around.backend
-    assert separate.color == "blue"
-    assert around.can_overlap
-    # It may run anywhere.
-    assert around.kind is Backend
-    # A backend that cannot be created again serves one thread.
-    around = environment(backend=Unrepeatable("green"))
-    assert not around.can_overlap
-    assert own_backend(around) is around.backend
-
-
 @pytest.mark.parametrize(
     "backend, n_jobs, n_workers, kind, can_overlap",
     [
         ("loky", 1, 1, ThreadBackend, False),
         ("loky", 2, 2, ProcessBackend, True),
+        (None, 2, 2, ProcessBackend, True),
         ("threading", 2, 2, ThreadBackend, True),
+        (ThreadingBackend(), 2, 2, ThreadBackend, True),
         ("sequential", 2, 1, ThreadBackend, False),
         # Each trial in flight would start a pool of its own.
         ("multiprocessing", 2, 2, ProcessBackend, False),
+        (MultiprocessingBackend(), 2, 2, ProcessBackend, False),
+        # It may run anywhere.
+        (Particular(color="blue"), 2, 2, Backend, True),
+        # A backend that cannot be created again serves one thread.
+        (Unrepeatable("green"), 2, 2, Backend, False),
     ],
 )
-def test_backends_decide_how_fits_run(backend, n_jobs, n_workers, kind, can_overlap):
-    around = environment(n_jobs, backend=backend)
+def test_backends_decide_how_fits_run_and_no_two_threads_share_one(
+    backend, n_jobs, n_workers, kind, can_overlap
+):
+    around = environment(n_jobs, **({"backend": backend} if backend else {}))
     assert (around.n_workers, around.kind) == (n_workers, kind)
     assert around.can_overlap == can_overlap
+    backends = [around.backend]
+    backends += [in_a_thread(lambda: around.run(active_backend)) for _ in range(2)]
+    assert len({type(one) for one in backends}) == 1
+    assert len({getattr(one, "color", None) for one in backends}) == 1
+    is_repeatable = not isinstance(backend, Unrepeatable)
+    assert len({*map(id, backends)}) == (3 if is_repeatable else 1)
 
 
 @pytest.mark.parametrize("n_jobs, expected", [(2, ["left", 5, "back"]), (1, [5])])
@@ -178,13 +164,10 @@ def test_the_thread_of_a_search_leaves_its_worker(n_jobs, expected):
 def test_options_of_joblib_are_read():
     assert environment().temp_folder is None
     assert environment(temp_folder="there").temp_folder == "there"
-    for text, n_bytes in [
-        ("3K", 3 * 1024),
-        ("1.5M", 1.5 * 1024**2),
-        ("2G", 2 * 1024**3),
-        (77, 77),
-        (None, np.inf),
-    ]:
+    around = environment(backend="loky", inner_max_num_threads=3)
+    assert around.run(active_backend).inner_max_num_threads == 3
+    sizes = {"3K": 3 * 1024, "1.5M": 1.5 * 1024**2, "2G": 2 * 1024**3, 77: 77}
+    for text, n_bytes in [*sizes.items(), (None, np.inf)]:
         assert environment(max_nbytes=text).backend_options["max_nbytes"] == n_bytes
     # As in joblib.
     assert environment().backend_options["max_nbytes"] == 1024**2
@@ -263,8 +246,7 @@ def nothing_runs():
 def all_results(executor):
     ended = {}
     while executor.unfinished:
-        for number, future in executor.finished().items():
-            ended[number] = future.result()
+        ended |= executor.finished()
     return ended
 
 
@@ -279,8 +261,9 @@ def test_every_task_is_run_with_workers(backend):
             executor.start(number, Task(number))
         assert executor.unfinished == list(range(5))
         ended = all_results(executor)
-    assert {n: r for n, (r, _) in ended.items()} == {n: [n, n] for n in range(5)}
-    assert threading.get_ident() not in {thread for _, thread in ended.values()}
+    results, threads = zip(*(ended[n].result() for n in range(5)), strict=True)
+    assert [*results] == [[n, n] for n in range(5)]
+    assert threading.get_ident() not in threads
     limit = 1 if backend == "multiprocessing" else 3
     assert Task.most <= limit
     if backend == "threading":
@@ -324,9 +307,7 @@ def test_one_worker_works_in_this_thread_when_asked():
     with TrialExecutor(environment(n_jobs=2), size=2, n_tasks=1) as executor:
         executor.start(0, fails)
         executor.start(1, lambda parallel: "fine")
-        ended = {}
-        while executor.unfinished:
-            ended |= executor.finished()
+        ended = all_results(executor)
     assert isinstance(ended[0].exception(), ZeroDivisionError)
     assert ended[1].result() == "fine"
 
@@ -374,12 +355,10 @@ def test_an_interrupt_does_not_wait_for_threads():
         gate.wait(600)
         ended.set()
 
-    with pytest.raises(KeyboardInterrupt):
-        with TrialExecutor(
-            environment(backend="threading"), size=1, n_tasks=2
-        ) as executor:
-            executor.start(0, task)
-            raise KeyboardInterrupt
+    around = environment(backend="threading")
+    with pytest.raises(KeyboardInterrupt), TrialExecutor(around, 1, 2) as executor:
+        executor.start(0, task)
+        raise KeyboardInterrupt
     assert not ended.is_set()
     gate.set()
     assert ended.wait(600)
@@ -404,43 +383,28 @@ def test_workers_of_a_thread_are_prepared_once_unless_another_call_lost_them():
                 get_reusable_executor(reuse=True).shutdown(kill_workers=True)
 
 
+def named(module, name):
+    return type(name, (Exception,), {"__module__": module})()
+
+
+UNREADABLE = "A task has failed to un-serialize."
+
+
 @pytest.mark.parametrize(
-    "module, name, is_dead, retried",
+    "error, is_dead, retried, unreadable",
     [
-        ("distributed.scheduler", "KilledWorker", True, True),
-        ("distributed.client", "FutureCancelledError", True, False),
-        ("distributed.client", "FutureError", False, False),
-        ("elsewhere", "KilledWorker", False, False),
+        (named("distributed.scheduler", "KilledWorker"), True, True, False),
+        (named("distributed.client", "FutureCancelledError"), True, False, False),
+        (named("distributed.client", "FutureError"), False, False, False),
+        (named("elsewhere", "KilledWorker"), False, False, False),
+        (TerminatedWorkerError(), True, False, False),
+        (BrokenProcessPool(UNREADABLE), True, False, True),
+        (RuntimeError(UNREADABLE), False, False, False),
     ],
+    ids=repr,
 )
-def test_errors_of_clusters_tell_a_crashed_worker(module, name, is_dead, retried):
-    error = type(name, (Exception,), {"__module__": module})()
-    assert (is_death(error), was_retried(error)) == (is_dead, retried)
-    later = ValueError()
+def test_errors_tell_a_crashed_worker(error, is_dead, retried, unreadable):
+    later = RuntimeError("The executor underlying Parallel was shut down.")
     later.__context__ = error
-    assert is_death(later) == is_dead
-
-
-@pytest.mark.parametrize(
-    "error, is_dead, unreadable",
-    [
-        (TerminatedWorkerError(), True, False),
-        (BrokenProcessPool("A task has failed to un-serialize."), True, True),
-        (RuntimeError("A task has failed to un-serialize."), False, False),
-    ],
-)
-def test_errors_of_loky_tell_a_crashed_worker(error, is_dead, unreadable):
-    in_other_words = RuntimeError("The executor underlying Parallel was shut down.")
-    in_other_words.__context__ = error
-    assert is_death(error) == is_death(in_other_words) == is_dead
-    assert is_unreadable(error) == unreadable
-
-
-def test_workers_that_threads_share_end_without_a_deadlock_by_default():
-    """Threads have backends of their own, also without a context of joblib."""
-    context = ExecutionContext(2, "2*n_jobs")
-    first, second = (context.run(workers.active_backend) for _ in range(2))
-    assert first is not second
-    submit = "submit" if hasattr(first, "submit") else "apply_async"
-    for method in ("configure", "abort_everything", submit):
-        assert isinstance(vars(first)[method], functools.partial)
+    assert is_death(error) == is_death(later) == is_dead
+    assert (was_retried(error), is_unreadable(error)) == (retried, unreadable)

@@ -52,10 +52,7 @@ def with_peak_memory(monkeypatch):
     class Search(BayesSearchCV):
         """Search with the lines that the parameter adds, in a subclass."""
 
-        _parameter_constraints = {
-            **BayesSearchCV._parameter_constraints,
-            "peak_memory": ["boolean"],
-        }
+        _parameter_constraints = BayesSearchCV._parameter_constraints | added.parameters
         _without_effect = BayesSearchCV._without_effect | {"peak_memory"}
 
         def __init__(
@@ -82,36 +79,29 @@ def with_peak_memory(monkeypatch):
     ids=str,
 )
 def test_a_new_aspect_adds_a_column_and_does_not_change_the_trials(
-    with_peak_memory, params
+    with_peak_memory, params, tmp_path
 ):
+    params = {**params, "journal": tmp_path / "run.journal"}
+    first = search(peak_memory=True, n_iter=2, **params).fit(X, y)
     measured = search(peak_memory=True, **params).fit(X, y)
-    plain = search(**params).fit(X, y)
+    plain = search(**{**params, "journal": None}).fit(X, y)
     column = measured.cv_results_["mean_peak_memory"]
     assert len(column) == 4
     assert np.all(np.asarray(column) > 0)
+    # The journal keeps what it measured.
+    np.testing.assert_array_equal(column[:2], first.cv_results_["mean_peak_memory"])
     assert "mean_peak_memory" not in plain.cv_results_
-    assert [t.params for t in measured.trials_] == [t.params for t in plain.trials_]
-    assert [t.score for t in measured.trials_] == [t.score for t in plain.trials_]
+    for name in ("params", "score"):
+        values = [[getattr(t, name) for t in s.trials_] for s in (measured, plain)]
+        assert values[0] == values[1]
 
 
 def test_the_column_of_a_new_aspect_is_nan_without_a_fit():
     trial = Trial(0, {}, [FoldResult(status="skipped")], math.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        (value,) = PeakMemory(None, None, None).columns(History([trial]))[
-            "mean_peak_memory"
-        ]
-    assert math.isnan(value)
-
-
-def test_a_journal_keeps_what_a_new_aspect_measured(with_peak_memory, tmp_path):
-    path = tmp_path / "run.journal"
-    first = search(journal=path, peak_memory=True, n_iter=2).fit(X, y)
-    again = search(journal=path, peak_memory=True).fit(X, y)
-    column = "mean_peak_memory"
-    np.testing.assert_array_equal(
-        again.cv_results_[column][:2], first.cv_results_[column]
-    )
+        columns = PeakMemory(None, None, None).columns(History([trial]))
+    assert math.isnan(*columns["mean_peak_memory"])
 
 
 def test_a_new_aspect_adds_a_parameter(with_peak_memory):
@@ -255,17 +245,14 @@ def test_names_of_aspects_and_parameters_are_unique():
 
 
 @pytest.mark.parametrize(
-    "search",
+    "kind, params",
     [
-        TradeoffSearchCV(SVC(), {"C": [1, 2]}, tradeoff=0.1),
-        ParetoSearchCV(
-            SVC(), {"C": [1, 2]}, objectives={"accuracy": "max", "fit_time": "min"}
-        ),
+        (TradeoffSearchCV, {"tradeoff": 0.1}),
+        (ParetoSearchCV, {"objectives": {"accuracy": "max", "fit_time": "min"}}),
     ],
-    ids=lambda search: type(search).__name__,
 )
-def test_costs_are_refused_without_their_option(search, monkeypatch, svc_fits):
+def test_costs_are_refused_without_their_option(kind, params, monkeypatch, svc_fits):
     monkeypatch.setattr(option_table, "OPTIONS", ())
     with pytest.raises(ImportError, match=r"skbayes\.options\.costs"):
-        search.fit(X, y)
+        kind(SVC(), {"C": [1, 2]}, **params).fit(X, y)
     assert not svc_fits
