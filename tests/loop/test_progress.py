@@ -1,6 +1,7 @@
 """Progress lines and progress bars."""
 
 import math
+import re
 import sys
 
 import numpy as np
@@ -18,18 +19,13 @@ FOLD = FoldResult({"score": 0.5}, 0.0, 0.0)
 X, y = load_iris(return_X_y=True)
 
 
-class Clock:
-    """Clock that returns given times one after the other."""
-
-    def __init__(self, *times):
-        self.times = list(times)
-
-    def __call__(self):
-        return self.times.pop(0)
+def lines_at(*times, stages, timeout=None, recalled=(), **options):
+    """Return a report whose clock shows given times one after the other."""
+    return Lines(stages, timeout, dict(recalled), clock=iter(times).__next__, **options)
 
 
 def told(lines, trials):
-    """Report trials, and return the output for each of them."""
+    """Report trials."""
     history = History()
     for trial in trials:
         history.append(trial)
@@ -41,14 +37,24 @@ def ran(number, seconds, stage=0):
     return Trial(number, {}, [FOLD], 0.5, duration=seconds, fidelity=Fidelity(stage))
 
 
+@pytest.fixture
 def times_left(capsys):
-    """Return the printed remaining times."""
-    lines = capsys.readouterr().out.splitlines()
-    return [float(line.rpartition("left ")[2].rstrip("s")) for line in lines]
+    """Return a function that reports trials, and returns the printed times left."""
+
+    def reported(stages, times, trials, recalled=(), timeout=None):
+        if not isinstance(trials[0], Trial):
+            trials = [ran(number, seconds) for number, seconds in enumerate(trials)]
+        known = [(number, trials[number]) for number in recalled]
+        lines = lines_at(*times, stages=stages, timeout=timeout, recalled=known)
+        told(lines, trials)
+        printed = capsys.readouterr().out.splitlines()
+        return [float(line.rpartition("left ")[2].rstrip("s")) for line in printed]
+
+    return reported
 
 
 def test_a_line_per_trial(capsys):
-    lines = Lines([PlannedStage(5)], None, clock=Clock(10.0, 12.0, 16.0, 17.0, 18.0))
+    lines = lines_at(10.0, 12.0, 16.0, 17.0, 18.0, stages=[PlannedStage(5)])
     skipped = FoldResult(status="skipped")
     told(
         lines,
@@ -82,19 +88,6 @@ def test_negated_metrics_are_printed_as_in_the_displays(capsys):
         assert text in lines[1 + place]
     best = f"best so far {-search.best_score_:.6g} (trial {search.best_index_})"
     assert best in lines[2]
-
-
-def test_recalled_trials_take_no_time(capsys):
-    # Six trials of 10 s are recalled within 0.6 s. Later trials take 20 s each, and
-    # their proposals 1 s.
-    recalled = {number: ran(number, 10.0) for number in range(6)}
-    clock = Clock(0.0, *[0.1 * k for k in range(1, 7)], 21.6, 42.6, 63.6, 84.6)
-    lines = Lines([PlannedStage(10)], None, recalled, clock=clock)
-    told(lines, [*recalled.values(), *[ran(number, 20.0) for number in range(6, 10)]])
-    # Before the first trial of this run, only the times of the earlier run are known.
-    left = times_left(capsys)
-    assert left[:6] == [40.0] * 6 and left[9] == 0.0
-    assert left[6:9] == pytest.approx([63.0, 42.0, 21.0], rel=0.2)
 
 
 @pytest.mark.parametrize(
@@ -132,42 +125,46 @@ def test_recalled_trials_take_no_time(capsys):
             [ran(0, 1.0), ran(1, 1.0, stage=1)],
             [11.0, 2.0],
         ),
+        # Six trials of 10 s are recalled within 0.6 s. Before the first trial of this
+        # run, only the times of the earlier run are known. Later trials take 20 s each,
+        # and their proposals 1 s.
+        (
+            [PlannedStage(10)],
+            range(6),
+            (0.0, *[0.1 * k for k in range(1, 7)], 21.6, 42.6, 63.6, 84.6),
+            [ran(number, 10.0 if number < 6 else 20.0) for number in range(10)],
+            [*[40.0] * 6, *[pytest.approx(21.0 * k, rel=0.2) for k in (3, 2, 1, 0)]],
+        ),
         # A timeout of 100 s.
         ([PlannedStage(9)], (), (0.0, 95.0, 105.0), [ran(0, 95.0)] * 2, [5.0, 0.0]),
     ],
 )
-def test_the_time_left_is_estimated(stages, recalled, times, trials, left, capsys):
-    recalled = {number: trials[number] for number in recalled}
-    told(Lines(stages, 100.0, recalled, clock=Clock(*times)), trials)
-    assert times_left(capsys) == left
+def test_the_time_left_is_estimated(stages, recalled, times, trials, left, times_left):
+    assert times_left(stages, times, trials, recalled, timeout=100.0) == left
 
 
 @pytest.mark.parametrize("n", [4, 16])
-def test_trials_in_flight_count_by_their_number(n, capsys):
+def test_trials_in_flight_count_by_their_number(n, times_left):
     # n at a time, 8 s each: n are told at 8 s, n more at 16 s, and so on.
-    n_trials = 4 * n
-    clock = Clock(0.0, *[8.0 * (1 + k // n) for k in range(n_trials)])
-    lines = Lines([PlannedStage(n_trials, n_in_flight=n)], None, clock=clock)
-    told(lines, [ran(k, 8.0) for k in range(n_trials)])
-    left = times_left(capsys)
-    for k, shown in enumerate(left):
+    ends = [8.0 * (1 + k // n) for k in range(4 * n)]
+    left = times_left([PlannedStage(4 * n, n_in_flight=n)], [0.0, *ends], [8.0] * 4 * n)
+    for end, shown in zip(ends, left, strict=True):
         # Trials in flight end within the next eight seconds.
-        end_of_trial = 32.0 - 8.0 * (1 + k // n)
-        assert end_of_trial - 0.1 <= shown <= end_of_trial + 8.0
+        assert 32.0 - end - 0.1 <= shown <= 32.0 - end + 8.0
     assert all(now >= later for now, later in zip(left, left[1:], strict=False))
 
 
-def test_trials_that_start_the_workers_count_less_and_less(capsys):
+def test_trials_that_start_the_workers_count_less_and_less(times_left):
+    times = [0.0, *[20.0 + 2.0 * (k // 2) for k in range(14)]]
     durations = [20.0] * 2 + [2.0] * 12
-    clock = Clock(0.0, *[20.0 + 2.0 * (k // 2) for k in range(14)])
-    lines = Lines([PlannedStage(16, n_in_flight=2)], None, clock=clock)
-    told(lines, [ran(k, seconds) for k, seconds in enumerate(durations)])
-    left = times_left(capsys)
+    left = times_left([PlannedStage(16, n_in_flight=2)], times, durations)
     assert left[:2] == [150.0, 140.0] and 2.0 < left[-1] < 4.0
 
 
 @pytest.mark.parametrize("n_in_flight", [1, 4])
-def test_one_trial_does_not_change_the_estimate_by_a_large_factor(n_in_flight, capsys):
+def test_one_trial_does_not_change_the_estimate_by_a_large_factor(
+    n_in_flight, times_left
+):
     for seed in range(20):
         durations = np.random.default_rng(seed).lognormal(0.0, 1.5, 40)
         free, ends = np.zeros(n_in_flight), []
@@ -176,22 +173,18 @@ def test_one_trial_does_not_change_the_estimate_by_a_large_factor(n_in_flight, c
             free[worker] += seconds
             ends.append((free[worker], number))
         ends.sort()
-        clock = Clock(0.0, *[end for end, _ in ends])
-        lines = Lines([PlannedStage(40, n_in_flight=n_in_flight)], None, clock=clock)
-        told(lines, [ran(number, durations[number]) for _, number in ends])
+        stages = [PlannedStage(40, n_in_flight=n_in_flight)]
+        trials = [ran(number, durations[number]) for _, number in ends]
         # Little time is left for the last trials, and each trial is a large share of
         # it.
-        left = np.array(times_left(capsys))[:-5]
-        factors = left[1:] / left[:-1]
+        left = np.array(times_left(stages, [0.0, *[end for end, _ in ends]], trials))
+        factors = left[1:-5] / left[:-6]
         assert 0.5 < factors.min() and factors.max() <= 2.0
 
 
-def test_estimates_follow_trials_that_become_slower(capsys):
+def test_estimates_follow_trials_that_become_slower(times_left):
     seconds = [1.0] * 20 + [30.0] * 20
-    clock = Clock(0.0, *np.cumsum(seconds).tolist())
-    lines = Lines([PlannedStage(60)], None, clock=clock)
-    told(lines, [ran(number, time) for number, time in enumerate(seconds)])
-    left = times_left(capsys)
+    left = times_left([PlannedStage(60)], [0.0, *np.cumsum(seconds).tolist()], seconds)
     assert left[19] == 40.0 and 400.0 < left[-1] < 600.0
 
 
@@ -200,7 +193,7 @@ def test_parameters_are_shown_and_do_not_control_the_terminal(capsys):
         def __repr__(self):
             return "Pipeline(\n    \x1b[31mred)"
 
-    lines = Lines([PlannedStage(1)], None, with_params=True, clock=Clock(0.0, 1.0))
+    lines = lines_at(0.0, 1.0, stages=[PlannedStage(1)], with_params=True)
     params = {"C": 2.5, "kernel": "rbf", "a\x1b": Shown()}
     told(lines, [Trial(0, params, [FOLD], 0.5)])
     lines_printed = capsys.readouterr().out.splitlines()
@@ -214,63 +207,49 @@ def search_of(quality, estimator=None, **params):
 
 
 @pytest.fixture
-def bars(monkeypatch):
-    """Record the calls of tqdm."""
-    tqdm = pytest.importorskip("tqdm.auto")
-    bars_made = []
-
-    class Bar:
-        def __init__(self, **kwargs):
-            self.said, self.n, self.closed = [kwargs], 0, False
-            bars_made.append(self)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *exception):
-            self.closed = True
-
-        def set_postfix_str(self, text):
-            self.said.append(text)
-
-        def update(self):
-            self.n += 1
-
-    monkeypatch.setattr(tqdm, "tqdm", Bar)
-    return bars_made
-
-
-def test_tqdm_shows_the_share_and_the_best_score(capsys):
+def bar(capsys):
+    """Return a function that returns what tqdm, and nothing else, has printed."""
     pytest.importorskip("tqdm")
+
+    def printed():
+        out, text = capsys.readouterr()
+        assert out == ""
+        return text
+
+    return printed
+
+
+def test_the_bar_shows_the_share_and_the_best_score(bar):
     with progress_bar(2) as report:
         told(report, [Trial(0, {}, [FOLD], 0.5)])
-    printed = capsys.readouterr().err
+    printed = bar()
     assert "trials:  50%" in printed and "best 0.5 (trial 0)" in printed
 
 
-def test_the_bar_of_a_search_shows_the_best_score(bars, capsys):
+def test_the_bar_of_a_search_shows_the_best_score(bar):
     search_of([1, 3, 2], n_iter=3, verbose="progress").fit(X, y)
-    assert bars[0].n == bars[0].said[0]["total"] == 3 and bars[0].closed
-    assert bars[0].said[1:] == ["best 1 (trial 0)", *["best 3 (trial 1)"] * 2]
-    assert capsys.readouterr().out == ""
+    printed = bar()
+    bests = dict.fromkeys(re.findall(r"best \d \(trial \d\)", printed))
+    assert [*bests] == ["best 1 (trial 0)", "best 3 (trial 1)"]
+    assert "0/3" in printed and re.search(r"100%.* 3/3 .*\n$", printed)
 
 
-def test_a_resumed_search_continues_its_progress(bars, tmp_path, capsys):
+def test_a_resumed_search_continues_its_progress(bar, tmp_path, capsys):
     search = search_of((0.0, 1.0), n_iter=3, journal=tmp_path / "a.journal").fit(X, y)
     search.set_params(n_iter=5, verbose="progress").fit(X, y)
-    assert bars[0].said[0]["initial"] == 3 and bars[0].said[0]["total"] == 5
-    assert bars[0].n == 2
+    numbers = re.findall(r"\d/5", bar())
+    assert (numbers[0], numbers[-1]) == ("3/5", "5/5")
     search.set_params(verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()[1:]
     heads = [f"[{number + 1}/5] trial {number}:" for number in range(5)] + ["Advice:"]
     assert [line[: len(head)] for line, head in zip(lines, heads, strict=True)] == heads
 
 
-def test_the_bar_is_closed_when_a_fit_raises(bars):
+def test_the_bar_is_closed_when_a_fit_raises(bar):
     search = search_of([1], Sometimes(bad="fit"), error_score="raise")
-    with pytest.raises(RuntimeError, match="cannot be fitted"):
+    with pytest.raises(RuntimeError, match="cannot be fitted") as raised:
         search.set_params(verbose="progress").fit(X, y)
-    assert bars[0].closed
+    assert raised.tb and bar().endswith("\n")
 
 
 def test_tqdm_is_missing(monkeypatch):
