@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -24,8 +25,15 @@ def store(tmp_path):
     return PrefixStore(str(folder), 1_000_000)
 
 
-def _never():
-    raise AssertionError("made again")
+def raising(error):
+    def raised(*args, **kwargs):
+        raise error
+
+    return raised
+
+
+never = raising(AssertionError("made again"))
+full = raising(OSError(28, "No space left on device"))
 
 
 def test_arrays_are_made_once(store):
@@ -35,11 +43,11 @@ def test_arrays_are_made_once(store):
         "empty": np.empty((0, 2), dtype=np.int32),
     }
     with pytest.raises(AssertionError, match="made again"):
-        store.arrays("one", _never)
+        store.arrays("one", never)
     # A function that makes arrays may request others.
     store.arrays("one", lambda: store.arrays("inner", lambda: arrays))
     for again in (store, pickle.loads(pickle.dumps(store))):
-        loaded = again.arrays("one", _never)
+        loaded = again.arrays("one", never)
         assert loaded.keys() == arrays.keys()
         for name, array in arrays.items():
             np.testing.assert_array_equal(loaded[name], array)
@@ -69,13 +77,8 @@ def test_threads_wait_for_who_came_first(store):
         event.wait(0.2)
         return {"a": np.arange(3)}
 
-    threads = [
-        threading.Thread(target=store.arrays, args=("x", make)) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: store.arrays("x", make), range(4)))
     assert len(calls) == 1
 
 
@@ -120,18 +123,10 @@ def test_any_change_of_a_byte_is_noticed(store, tmp_path):
 
 
 def test_arrays_larger_than_the_limit_are_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(temporary_files, "write", lambda *args, **kwargs: _never())
+    monkeypatch.setattr(temporary_files, "write", never)
     store = PrefixStore(str(tmp_path), 7_000)
     arrays = {"a": np.zeros(1000)}
     assert store.arrays("large", lambda: arrays) is arrays
-
-
-def _full(*args, **kwargs):
-    raise OSError(28, "No space left on device")
-
-
-def _no_locks(*args, **kwargs):
-    raise sqlite3.OperationalError("unable to open database file")
 
 
 @pytest.mark.parametrize("what", ["write", "rename", "locks"])
@@ -140,27 +135,24 @@ def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
     arrays = {"a": np.arange(2)}
     with monkeypatch.context() as patch:
         if what == "write":
-            patch.setattr(temporary_files, "write", _full)
+            patch.setattr(temporary_files, "write", full)
         else:
-            patch.setattr(prefix_store.os, "replace", _full)
+            patch.setattr(prefix_store.os, "replace", full)
         if what == "locks":
-            patch.setattr(sqlite3, "connect", _no_locks)
+            error = sqlite3.OperationalError("unable to open database file")
+            patch.setattr(sqlite3, "connect", raising(error))
         assert store.arrays("one", lambda: arrays) is arrays
         assert store.arrays("one", lambda: arrays) is arrays
-        store.arrays("stored", _never)
+        store.arrays("stored", never)
     files = [path for path in os.scandir(store.folder) if path.stat().st_size]
     assert [path.name for path in files] == ["stored"]
 
 
 def test_a_value_in_use_is_not_replaced(store, monkeypatch):
     """Windows refuses to replace a mapped file."""
-
-    def refused(*args, **kwargs):
-        raise PermissionError
-
     store.save("one", {"a": np.arange(2)})
-    monkeypatch.setattr(prefix_store.os, "replace", refused)
-    monkeypatch.setattr(prefix_store.os, "utime", refused)
+    for name in ("replace", "utime"):
+        monkeypatch.setattr(prefix_store.os, name, raising(PermissionError))
     assert store.save("one", {"a": np.arange(2)})
     assert store.load("one")["a"].tolist() == [0, 1]
     assert os.listdir(store.folder) == ["one"]
@@ -173,7 +165,7 @@ def test_without_locks_arrays_are_stored_at_once(store, monkeypatch):
 
     monkeypatch.setattr(sqlite3, "connect", locked)
     store.arrays("one", lambda: {"a": np.arange(2)})
-    assert store.arrays("one", _never)["a"].tolist() == [0, 1]
+    assert store.arrays("one", never)["a"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("share", [None, 0.0, 0.5])
@@ -186,7 +178,7 @@ def test_arrays_that_cannot_be_read_are_made_again(store, share):
         os.truncate(path, int(share * os.path.getsize(path)))
     again = store.arrays("one", lambda: {"a": np.arange(1000)})
     np.testing.assert_array_equal(again["a"], np.arange(1000))
-    np.testing.assert_array_equal(store.arrays("one", _never)["a"], np.arange(1000))
+    np.testing.assert_array_equal(store.arrays("one", never)["a"], np.arange(1000))
     shutil.rmtree(store.folder)
     assert store.arrays("one", lambda: again) is again
 
@@ -197,35 +189,32 @@ def test_the_folder_is_removed_and_is_no_condition(tmp_path, monkeypatch):
         store.save("two", 2)
         assert os.listdir(tmp_path / "new") == [os.path.basename(store.folder)]
     assert os.listdir(tmp_path / "new") == []
-    monkeypatch.setattr(tempfile, "mkdtemp", _full)
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
     with temporary_store(str(tmp_path), 1e6) as store:
         assert store is None
-
-
-def _put_twice(store, size):
-    for _ in range(2):
-        store.arrays("one", lambda: {"a": np.zeros(size)})
-        store.save("two", np.zeros(size))
 
 
 @pytest.mark.parametrize(("size", "n_warnings"), [(10, 0), (1000, 1)])
 def test_a_warning_tells_of_what_was_made_again(
     tmp_path, recwarn, caplog, size, n_warnings
 ):
-    with temporary_store(str(tmp_path), 4000) as store:
-        _put_twice(store, size)
+    def put_twice():
+        with temporary_store(str(tmp_path), 4000) as store:
+            for _ in range(2):
+                store.arrays("one", lambda: {"a": np.zeros(size)})
+                store.save("two", np.zeros(size))
+
+    put_twice()
     # Removed values that are not needed again cause no warning.
     with temporary_store(str(tmp_path), 20_000) as store:
         for i in range(10):
             store.save(str(i), np.zeros(1000))
     assert len(recwarn) == n_warnings
     for one in recwarn:
-        assert "computed again" in str(one.message)
-        assert "limit of temporary files" in str(one.message)
-        assert str(tmp_path) in str(one.message)
+        for text in ("computed again", "limit of temporary files", str(tmp_path)):
+            assert text in str(one.message)
     # Warnings that are errors do not end a search.
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING, logger="skbayes"):
         warnings.simplefilter("error")
-        with temporary_store(str(tmp_path), 4000) as store:
-            _put_twice(store, size)
+        put_twice()
     assert ("computed again" in caplog.text) == bool(n_warnings)
