@@ -110,6 +110,11 @@ def history(*scores, begin=1000.0, **kwargs):
     )
 
 
+def legend(display):
+    """Return the texts of the legend."""
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
 def running_journal(path, n_done=2, n_running=2):
     """Write the journal of a running search; return the data of the search."""
     from skbayes.options.journal.journal import Journal

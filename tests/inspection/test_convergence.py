@@ -3,7 +3,6 @@
 import dataclasses
 
 import drawn_searches as drawn
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -13,7 +12,7 @@ from sklearn.svm import SVC
 
 from skbayes.inspection import ConvergenceDisplay, read_record
 from skbayes.inspection.drawing import SERIES
-from skbayes.trial.records import Fidelity, History
+from skbayes.trial.records import History
 
 
 def test_the_line_is_the_best_score_so_far():
@@ -28,54 +27,57 @@ def test_the_line_is_the_best_score_so_far():
 def test_the_points_of_each_model_have_a_color_and_a_marker():
     models = [SVC(C=1.0), GaussianNB(), SVC(C=2.0)]
     trials = [
-        dataclasses.replace(drawn.trial(k, 0.5 + k / 10), params={"model": model})
-        for k, model in enumerate(models)
+        drawn.trial(k, 0.5 + k / 10, {"model": one}) for k, one in enumerate(models)
     ]
     display = ConvergenceDisplay.from_history(History(trials))
     first, second, third = display.points_.get_facecolors()
     assert np.array_equal(first, third) and not np.array_equal(first, second)
     sizes = [len(path.vertices) for path in display.points_.get_paths()]
     assert sizes[0] == sizes[2] != sizes[1]
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend[1:] == ["SVC", "GaussianNB"]
+    assert drawn.legend(display)[1:] == ["SVC", "GaussianNB"]
     # The points of a further search are the points of the search.
-    other = ConvergenceDisplay.from_history(History(trials), ax=display.ax_)
-    assert len(np.unique(other.points_.get_facecolors(), axis=0)) == 1
+    others = [ConvergenceDisplay.from_history(History(trials), ax=display.ax_)]
     for subset in (trials[:1], [*trials, drawn.trial(3, 0.4)]):
-        points = ConvergenceDisplay.from_history(History(subset)).points_
-        assert len(np.unique(points.get_facecolors(), axis=0)) == 1
+        others.append(ConvergenceDisplay.from_history(History(subset)))
+    for other in others:
+        assert len(np.unique(other.points_.get_facecolors(), axis=0)) == 1
 
 
 def test_the_points_of_each_stage_have_a_color_and_a_marker():
+    shares = [0.2, 0.2, 1.0, 1.0]
     trials = [
-        dataclasses.replace(drawn.trial(k, 0.5), fidelity=Fidelity(k // 2, share))
-        for k, share in enumerate([0.2, 0.2, 1.0, 1.0])
+        drawn.trial(k, 0.5, stage=k // 2, train_fraction=one)
+        for k, one in enumerate(shares)
     ]
     display = ConvergenceDisplay.from_history(History(trials))
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend[1:3] == ["stage 1: 20% of the rows", "stage 2: 100% of the rows"]
+    stages = ["stage 1: 20% of the rows", "stage 2: 100% of the rows"]
+    assert drawn.legend(display)[1:3] == stages
     earlier = np.unique(display.other_points_.get_edgecolors(), axis=0)
     later = np.unique(display.points_.get_edgecolors(), axis=0)
     assert len(earlier) == len(later) == 1 and not np.array_equal(earlier, later)
     assert len(display.other_points_.get_facecolors()) == 0
 
 
-def test_a_dashed_line_is_the_score_of_the_own_values():
+def test_losses_are_positive_errors_and_a_dashed_line_is_that_of_the_own_values():
     search = drawn.search("metrics")
     display = ConvergenceDisplay.from_search(search)
     losses = -search.cv_results_["mean_test_neg_log_loss"]
+    np.testing.assert_allclose(display.record.shown, losses)
+    np.testing.assert_allclose(display.best, np.minimum.accumulate(losses))
+    assert display.ax_.get_ylabel() == "log loss (lower is better)"
     loss = losses[search.own_index_]
     assert loss > losses.min()
     assert display.own_line_.get_ydata() == [loss, loss]
     assert display.own_line_.is_dashed()
     # Another search of the same estimator has the same own values.
     ConvergenceDisplay.from_search(search, ax=display.ax_)
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend.count(f"estimator's own values: {loss:.4g}") == 1
+    own = f"estimator's own values: {loss:.4g}"
+    assert drawn.legend(display).count(own) == 1
     # The trials are ordered by their ends, for any metric.
     other = ConvergenceDisplay.from_search(search, metric="accuracy", by="seconds")
-    accuracy = search.cv_results_["mean_test_accuracy"][search.own_index_]
-    assert other.own_line_.get_ydata()[0] == accuracy
+    accuracy = search.cv_results_["mean_test_accuracy"]
+    np.testing.assert_allclose(other.best, np.maximum.accumulate(accuracy))
+    assert other.own_line_.get_ydata()[0] == accuracy[search.own_index_]
     for unknown in (search.trials_, drawn.search("pareto")):
         assert ConvergenceDisplay.from_search(unknown).own_line_ is None
 
@@ -90,18 +92,6 @@ def test_the_line_of_the_own_values_is_in_the_plot(score):
     # The score of a failed trial is unknown.
     failed = dataclasses.replace(read_record(drawn.history(None, 0.5)), own_index=0)
     assert ConvergenceDisplay(failed).plot().own_line_ is None
-
-
-def test_losses_are_drawn_as_positive_errors():
-    search = drawn.search("metrics")
-    display = ConvergenceDisplay.from_search(search)
-    losses = -search.cv_results_["mean_test_neg_log_loss"]
-    np.testing.assert_allclose(display.record.shown, losses)
-    np.testing.assert_allclose(display.best, np.minimum.accumulate(losses))
-    assert display.ax_.get_ylabel() == "log loss (lower is better)"
-    other = ConvergenceDisplay.from_search(search, metric="accuracy")
-    accuracy = search.cv_results_["mean_test_accuracy"]
-    np.testing.assert_allclose(other.best, np.maximum.accumulate(accuracy))
 
 
 def test_seconds_are_those_at_which_trials_finished():
@@ -125,8 +115,7 @@ def test_only_comparable_trials_count():
     assert np.isnan(display.best[small]).all()
     assert display.best[-1] == search.best_score_
     assert len(display.other_points_.get_offsets()) == small.sum()
-    pruned = dataclasses.replace(drawn.trial(1, 0.9), state="pruned")
-    history = History([drawn.trial(0, 0.5), pruned])
+    history = History([drawn.trial(0, 0.5), drawn.trial(1, 0.9, state="pruned")])
     assert ConvergenceDisplay.from_history(history).best.tolist() == [0.5, 0.5]
 
 
@@ -138,28 +127,15 @@ def test_several_searches_share_axes_and_a_legend():
     assert one.ax_ is two.ax_ is three.ax_
     for display, style in zip((one, two, three), SERIES, strict=False):
         assert to_rgb(display.line_.get_color()) == to_rgb(style.color)
-    named = [text.get_text() for text in one.ax_.get_legend().get_texts()]
-    assert named[:3] == ["mine", "GridSearchCV", "search"]
-    assert named[3:] == ["trial"]
+    assert drawn.legend(one) == ["mine", "GridSearchCV", "search", "trial"]
 
 
 def test_names_and_keywords_apply_to_lines_and_points():
     display = ConvergenceDisplay.from_history(drawn.history(0.5), name="_run $1$")
-    texts = [one.get_text() for one in display.ax_.get_legend().get_texts()]
-    assert texts[0].strip() == r"_run \$1\$"
-    display.plot(name="other")
-    assert display.ax_.get_legend().get_texts()[0].get_text() == "other"
+    assert drawn.legend(display)[0].strip() == r"_run \$1\$"
+    assert drawn.legend(display.plot(name="other"))[0] == "other"
     display.plot(line_kw={"c": "red", "lw": 5, "label": "mine"}, point_kw={"s": 99})
     line = display.line_
     attributes = line.get_color(), line.get_linewidth(), line.get_label()
     assert attributes == ("red", 5, "mine")
     assert display.points_.get_sizes().tolist() == [99]
-
-
-def test_wrong_arguments_are_refused_before_drawing():
-    with pytest.raises(ValueError, match="by must be 'trials' or 'seconds'"):
-        ConvergenceDisplay.from_history(drawn.history(0.5), by="minutes")
-    untimed = History([drawn.trial(0, 0.5)])
-    with pytest.raises(ValueError, match="by='seconds': the times"):
-        ConvergenceDisplay.from_history(untimed, by="seconds")
-    assert not plt.get_fignums()

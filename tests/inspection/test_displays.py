@@ -142,9 +142,39 @@ def test_wrong_sources_and_axes_are_refused(display):
         display.from_history([1, 2, 3])
     with pytest.raises(TypeError, match="ax must be matplotlib axes"):
         display.from_history(drawn.history(0.5), ax="right")
-    if "metric" in inspect.signature(display.from_search).parameters:
-        with pytest.raises(ValueError, match="metric must be one of"):
-            display.from_search(drawn.search("bayes"), metric="f1")
+
+
+LINES, EFFECTS = ParallelCoordinatesDisplay, PartialDependenceDisplay
+PAIRS = "params must be a list of names, or of pairs of different names, among"
+NOT_PAIRS = [("a", "a")], [("a", "b", "c")], [()]
+GOALS = [None, ["accuracy"], {"accuracy": "max"}, {"accuracy": "max", "size": "min"}]
+GOALS += [{"accuracy": one, "fit_time": "min"} for one in ("up", ["max"])]
+UNTIMED = History([drawn.trial(0, 0.5, {"a": 1})])
+# Display, argument, wrong values, and the error.
+WRONG = [
+    *((display, "metric", ["f1"], "metric must be one of") for display in DISPLAYS),
+    (ConvergenceDisplay, "by", ["minutes"], "by must be 'trials' or 'seconds'"),
+    (ConvergenceDisplay, "by", ["seconds"], "by='seconds': the times"),
+    (LINES, "top", [2], r"top must be in \(0, 1\], got 2"),
+    (LINES, "params", [["z"], [], "a", [1], 3], "params must be a list of names among"),
+    (EFFECTS, "params", [["z"], "a", 3, [3], *NOT_PAIRS], PAIRS),
+    (EFFECTS, "resolution", [1, 2.5], "resolution must be an integer >= 2"),
+    (EFFECTS, "surrogate", ["tpe"], "does not predict scores"),
+    (EFFECTS, "surrogate", ["gpp"], "surrogate must be one of"),
+    (ParetoDisplay, "objectives", GOALS, "objectives must be a dict .*'fit_time'"),
+    (TradeoffDisplay, "cost", [None], "cost or tradeoff must be given"),
+    (TradeoffDisplay, "cost", ["size"], "cost must be one of"),
+    (TradeoffDisplay, "tradeoff", [-1], "tradeoff must be a number >= 0"),
+]
+
+
+@pytest.mark.parametrize("display, name, values, match", WRONG)
+def test_wrong_arguments_are_refused_before_drawing(display, name, values, match):
+    source = drawn.search("metrics") if display in SPECIAL else UNTIMED
+    for value in values:
+        with pytest.raises(ValueError, match=match):
+            display.from_search(source, **{name: value})
+    assert not plt.get_fignums()
 
 
 @pytest.mark.parametrize("display", DISPLAYS[1:])

@@ -136,12 +136,6 @@ def test_constant_hyper_parameters_are_left_out():
     assert [one.name for one in scales_of(params[:1])] == ["a", "b"]
 
 
-@pytest.mark.parametrize("names", [["z"], [], "a", [1], 3])
-def test_unknown_names_are_refused(names):
-    with pytest.raises(ValueError, match="params must be a list of names among"):
-        scales_of([{"a": 1}], names=names)
-
-
 def test_training_size_is_a_parameter_where_it_is_chosen():
     record = read_record(drawn.search("tradeoff"))
     display = ParallelCoordinatesDisplay(record)

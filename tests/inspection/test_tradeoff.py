@@ -1,28 +1,20 @@
 import drawn_searches as drawn
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import TradeoffSearchCV
 from skbayes.inspection import TradeoffDisplay
 
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
-X, y = load_iris(return_X_y=True)
 
 
 @pytest.fixture(scope="module")
-def search(tmp_path_factory):
-    return TradeoffSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        SPACES,
-        tradeoff=0.05,
-        cost="model_size",
-        n_iter=10,
-        cv=2,
-        random_state=1,
-        journal=str(tmp_path_factory.mktemp("tradeoff") / "search.journal"),
-    ).fit(X, y)
+def search():
+    tree = DecisionTreeClassifier(random_state=0)
+    options = {"tradeoff": 0.05, "cost": "model_size", "n_iter": 10, "cv": 2}
+    options |= {"random_state": 1, "journal": f"{drawn.FOLDER.name}/of sizes"}
+    return TradeoffSearchCV(tree, SPACES, **options).fit(drawn.X, drawn.y)
 
 
 def test_the_curve_is_that_of_the_search(search):
@@ -74,8 +66,6 @@ def test_artists_hold_the_numbers(search):
 
 def test_any_search_can_be_drawn_by_its_fit_time():
     loss = drawn.search("metrics")
-    with pytest.raises(ValueError, match="cost or tradeoff must be given"):
-        TradeoffDisplay.from_search(loss)
     display = TradeoffDisplay.from_search(loss, cost="fit_time")
     assert display.utility_ is None and display.chosen == loss.best_index_
     assert display.score[display.rows[0]] == loss.best_score_
@@ -88,12 +78,6 @@ def test_any_search_can_be_drawn_by_its_fit_time():
     options = {"metric": "neg_log_loss", "tradeoff": 0.5}
     weighed = TradeoffDisplay.from_history(loss.trials_, **options)
     assert weighed.utility_ is not None
-    for options, match in [
-        ({"cost": "size"}, "cost must be one of"),
-        ({"tradeoff": -1}, "tradeoff must be a number >= 0"),
-    ]:
-        with pytest.raises(ValueError, match=match):
-            TradeoffDisplay.from_search(loss, **options)
 
 
 def test_one_trial_is_drawn_and_no_trial_is_reported():
