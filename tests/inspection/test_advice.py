@@ -4,18 +4,18 @@ from dataclasses import replace
 import drawn_searches as drawn
 import numpy as np
 import pytest
+from every_search import small_search
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV
 from skbayes.inspection import advice
-from skbayes.space import Choice, Ordinal, Space
+from skbayes.space import Choice, Space
 from skbayes.trial import History
 
 X, y = load_iris(return_X_y=True)
+TREE = DecisionTreeClassifier(random_state=0)
 
 
 def history(params, scores):
@@ -84,41 +84,32 @@ def test_ends_of_conditional_parameters_and_of_ties():
 
 
 @pytest.mark.parametrize(
-    "estimator, name, accepted",
+    "estimator, name, values, accepted",
     [
-        (DecisionTreeClassifier(), "min_samples_leaf", False),
-        (
-            make_pipeline(DecisionTreeClassifier()),
-            "decisiontreeclassifier__ccp_alpha",
-            True,
-        ),
+        # Shares of samples end below 1, and ccp_alpha does not.
+        (TREE, "min_samples_leaf", [0.25, 0.5, 0.99], False),
+        (make_pipeline(TREE), "decisiontreeclassifier__ccp_alpha", [0, 0.5, 1.0], True),
     ],
 )
-def test_no_range_that_the_estimator_refuses(estimator, name, accepted):
-    # Shares of samples end below 1, and ccp_alpha does not.
-    dimension = Ordinal([0.25, 0.5, 0.99] if not accepted else [0.25, 0.5, 1.0])
-    values = dimension.values
-    grid = GridSearchCV(estimator, {name: list(values)}, cv=2).fit(X, y)
-    trials = [{name: values[2]}, {name: values[0]}, {name: values[1]}]
-    scores = np.array([0.9, 0.3, 0.4])
-    for fold in range(2):
-        grid.cv_results_[f"split{fold}_test_score"] = scores
-    grid.cv_results_ |= {"mean_test_score": scores, "params": trials}
-    grid.best_index_ = 0
-    assert any("end of its range" in one for one in advice(grid)) == accepted
+def test_no_range_that_the_estimator_refuses(estimator, name, values, accepted):
+    search = history([{name: value} for value in values], [0.3, 0.4, 0.9])
+    search.estimator = estimator
+    sentences = advice(search, search_spaces={name: values})
+    assert any("end of its range" in one for one in sentences) == accepted
 
 
 def test_few_trials_are_few_for_many_parameters():
     space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
-    params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 17)]
-    sentences = advice(history(params[:14], -np.arange(14.0)), search_spaces=space)
-    assert sentences == [
+    params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 16)]
+    expected = [
         "The search has only 14 trials with a score for 3 hyper-parameters: "
         "importances and partial dependences are unreliable with fewer than 15 trials."
     ]
-    assert advice(history(params[:15], -np.arange(15.0)), search_spaces=space) == []
     # The sentence is the same without the space.
-    assert advice(history(params[:14], -np.arange(14.0))) == sentences
+    for spaces in (space, None):
+        few = history(params[:14], -np.arange(14.0))
+        assert advice(few, search_spaces=spaces) == expected
+    assert advice(history(params, -np.arange(15.0)), search_spaces=space) == []
     # A constant is not a parameter, and all trials of a small space are not few.
     params = [{"a": k, "b": "fixed"} for k in (1, 3, 2)]
     (sentence,) = advice(history(params, [1.0, 3.0, 2.0]))
@@ -130,27 +121,19 @@ def test_few_trials_are_few_for_many_parameters():
 
 def test_advice_is_printed_and_part_of_both_reports(tmp_path, capsys):
     space = {"C": [1e-6, 1e-5, 1e-4, 1e-3], "fit_intercept": [True]}
-    search = BayesSearchCV(
-        LogisticRegression(), space, scoring="neg_log_loss", cv=2, verbose=1
-    ).fit(X, y)
-    sentences = advice(search)
-    assert sentences == [
+    options = {"n_iter": 4, "scoring": "neg_log_loss", "verbose": 1}
+    search = small_search(LogisticRegression(), space, **options).fit(X, y)
+    (sentence,) = advice(search)
+    assert sentence == (
         "The best C, 0.001, is at the upper end of its range, 1e-06 to 0.001: try up "
         "to 0.01."
-    ]
-    assert capsys.readouterr().out.splitlines()[-1] == f"Advice: {' '.join(sentences)}"
+    )
+    assert capsys.readouterr().out.splitlines()[-1] == f"Advice: {sentence}"
     page = search.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    for one in sentences:
-        assert one in search._repr_html_()
-        assert one in page
+    assert sentence in search._repr_html_() and sentence in page
     assert "Total time" in page
-
-
-def test_without_advice_reports_do_not_mention_it(capsys):
-    grid = {"max_depth": [1, 2]}
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0), grid, cv=2, random_state=0, verbose=1
-    ).fit(X, y)
+    # Without advice, they do not mention it.
+    search = small_search(TREE, {"max_depth": [1, 2]}, verbose=1).fit(X, y)
     assert advice(search) == []
     assert "Advice" not in capsys.readouterr().out + search._repr_html_()
 
@@ -171,8 +154,7 @@ def test_a_gain_within_chance_is_no_gain(gain, std, start):
 def test_advice_contains_the_gain_and_cost_of_an_ensemble():
     from skbayes.search import EnsembleResult
 
-    space = {"max_depth": [1, 2]}
-    search = BayesSearchCV(DecisionTreeClassifier(), space, n_iter=2, cv=2).fit(X, y)
+    search = small_search(TREE, {"max_depth": [1, 2]}).fit(X, y)
     figures = (-0.15, -0.2, 0.01, 4.0, 3.0)
     search.ensemble_ = EnsembleResult({0: 0.5, 1: 0.5}, *figures)
     (sentence,) = (text for text in advice(search) if "ensemble" in text)

@@ -1,6 +1,7 @@
 import html
 import re
 
+import drawn_searches as drawn
 import pytest
 import sklearn
 from every_search import small_search
@@ -10,7 +11,6 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes import ParetoSearchCV
 from skbayes.inspection.html import GAIN, result_html
 
 X, y = load_iris(return_X_y=True)
@@ -70,6 +70,8 @@ def test_the_block_says_what_was_found(fitted):
     assert cells["Best score"].startswith(f"{fitted.best_score_:.4g} ± ")
     assert cells["Best score"].endswith("over 2 splits")
     assert cells["Best configuration"] == f"C = {fitted.best_params_['C']:.6g}"
+    # Without the own values, there is no gain.
+    assert GAIN not in _cells(_search(initial_points=None, n_iter=1).fit(X, y))
 
 
 @pytest.mark.parametrize(
@@ -101,26 +103,16 @@ def test_before_the_fit_the_box_shows_space_and_budget(options, space, budget, c
     assert capsys.readouterr().out == ""
 
 
-def test_without_own_values_there_is_no_gain():
-    assert GAIN not in _cells(_search(initial_points=None, n_iter=1).fit(X, y))
-
-
-def test_values_are_escaped_and_cut():
+def test_values_are_escaped_and_cut_and_long_spaces_are_folded():
     nasty = "<script>alert('x')</script>" + "a" * 500
-    search = _search({"class_weight": [{1: 2.0}]}).fit(X, y)
-    search.best_params_["class_weight"] = nasty
-    page = result_html(search)
+    page = result_html(small_search(AnyNames(a=1), {"a": [nasty]}).fit(X, y))
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "a" * 120 not in page
-
-
-def test_a_long_space_is_folded():
-    names = [f"p{k}" for k in range(21)]
-    search = small_search(
-        AnyNames(**dict.fromkeys(names, 1)), {n: [1, 2] for n in names}
-    )
-    assert "<details><summary>21 lines</summary>p0: " in result_html(search)
+    # A long space is folded.
+    space = {f"p{k}": [1, 2] for k in range(21)}
+    page = result_html(small_search(AnyNames(**dict.fromkeys(space, 1)), space))
+    assert "<details><summary>21 lines</summary>p0: " in page
     assert "<details>" not in result_html(_search())
 
 
@@ -135,20 +127,16 @@ def test_the_best_score_is_named_after_its_metric():
     with pytest.warns(UserWarning, match="search_spaces is empty"):
         search = _search({}).fit(X, y)
     assert _cells(search)["Best configuration"] == "those of the estimator"
-
-
-def test_a_loss_has_the_sign_of_the_report():
-    options = {"n_iter": 2, "scoring": "neg_log_loss"}
-    search = small_search(LogisticRegression(max_iter=500), SPACE, **options).fit(X, y)
+    # A loss has the sign of the report.
+    logistic = LogisticRegression(max_iter=500)
+    search = small_search(logistic, SPACE, scoring="neg_log_loss").fit(X, y)
     best = _cells(search)["Best log loss"]
     assert best.startswith(f"{-search.best_score_:.4g} ± ")
 
 
 def test_the_front_and_the_chosen_configuration_of_several_objectives():
-    settings = {"n_iter": 4, "cv": 2, "random_state": 0}
-    objectives = {"accuracy": "max", "score_time": "min"}
-    pareto = ParetoSearchCV(SVC(), SPACE, objectives, **settings).fit(X, y)
+    pareto = drawn.search("pareto")
     cells = _cells(pareto)
-    assert cells["Pareto front"] == f"{len(pareto.pareto_params_)} of 4 trials"
-    chosen = pareto.cv_results_["mean_test_accuracy"][pareto.best_index_]
-    assert cells["Chosen: accuracy"] == f"{chosen:.4g}"
+    assert cells["Pareto front"] == f"{len(pareto.pareto_params_)} of 6 trials"
+    chosen = pareto.cv_results_["mean_test_model_size"][pareto.best_index_]
+    assert cells["Chosen: model_size"] == f"{chosen:.4g}"

@@ -1,20 +1,19 @@
 from itertools import combinations, product
 
+import drawn_searches as drawn
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeRegressor
 
-from skbayes import BayesSearchCV
 from skbayes.benchmark import LookupTable, load_nmt
 from skbayes.inspection import Importance, ImportanceDisplay, importance
 from skbayes.inspection.importance import _domains, tree_variances
 from skbayes.space import Space
-from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.records import History
 
 
 def parts_by_definition(f):
@@ -36,16 +35,13 @@ def test_finite_columns_by_brute_force(depth, floor):
     rows = rng.choice(24, 15, replace=False)
     tree = DecisionTreeRegressor(max_depth=depth, random_state=0)
     tree.fit(space.enumerate(rows), rng.normal(size=15))
-    cells = np.array(
-        list(product(*(column.dimension.grid for column in space.columns)))
-    )
+    cells = [*product(*(column.dimension.grid for column in space.columns))]
     f = np.maximum(tree.predict(cells), floor).reshape(3, 2, 4)
     expected_total, expected = parts_by_definition(f)
     total, single, pairs = tree_variances(tree.tree_, _domains(space), floor)
     assert total == pytest.approx(expected_total)
-    shares = {(d,): part for d, part in enumerate(single)} | {
-        U: pairs[U] for U in combinations(range(3), 2)
-    }
+    shares = {(d,): part for d, part in enumerate(single)}
+    shares |= {U: pairs[U] for U in combinations(range(3), 2)}
     # With the share of all three, the shares add up to the variance.
     assert shares == pytest.approx({U: expected[U] for U in shares}, abs=1e-12)
     assert sum(expected.values()) == pytest.approx(total)
@@ -57,17 +53,17 @@ def test_continuous_columns_by_a_fine_grid():
     y = np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
     tree = DecisionTreeRegressor(max_leaf_nodes=12, random_state=0).fit(X, y)
     fine = (np.arange(400) + 0.5) / 400
-    cells = np.array(list(product(fine, fine, [0.0, 1.0])))
-    expected_total, expected = parts_by_definition(
-        tree.predict(cells).reshape(400, 400, 2)
-    )
+    f = tree.predict([*product(fine, fine, [0.0, 1.0])]).reshape(400, 400, 2)
+    variance, expected = parts_by_definition(f)
     total, single, pairs = tree_variances(tree.tree_, _domains(space))
-    variances = [total, *single, pairs[0, 1], pairs[1, 2]]
-    sets = [(0,), (1,), (2,), (0, 1), (1, 2)]
     # The edges of the boxes differ from the edges of the fine grid.
-    tolerance = 0.01 * expected_total
-    expected = [expected_total, *(expected[U] for U in sets)]
-    assert variances == pytest.approx(expected, abs=tolerance)
+    for actual, U in (
+        *zip(single, [(0,), (1,), (2,)], strict=True),
+        (total, None),
+        (pairs[0, 1], (0, 1)),
+        (pairs[1, 2], (1, 2)),
+    ):
+        assert actual == pytest.approx(expected.get(U, variance), abs=0.01 * variance)
 
 
 def test_function_whose_parts_are_known():
@@ -127,40 +123,38 @@ def test_constant_scores_depend_on_nothing():
     assert best.single["bpe"] < 0.1
 
 
-@pytest.fixture(scope="module")
-def iris():
-    return load_iris(return_X_y=True)
-
-
 GRID = {"C": [1e-6, 1e-3, 1.0, 100.0], "kernel": ["linear", "rbf"], "tol": [1e-3, 1e-2]}
 
 
-@pytest.fixture(scope="module")
-def grid_search(iris):
-    return GridSearchCV(SVC(), GRID, cv=3).fit(*iris)
-
-
-def test_grid_search_and_its_results(grid_search):
-    result = importance(grid_search)
+def test_grid_search_and_its_results():
+    scoring = ["accuracy", "balanced_accuracy"]
+    options = {"cv": 3, "scoring": scoring, "refit": "accuracy"}
+    search = GridSearchCV(SVC(), GRID, **options).fit(drawn.X, drawn.y)
+    result = importance(search)
     assert next(iter(result.single)) == "C"
     assert result.single["tol"] < 0.05
+    assert importance(search, metric="accuracy") == result
     for space in (None, GRID):
-        assert importance(grid_search.cv_results_, space=space) == result
+        results = importance(search.cv_results_, space=space, metric="accuracy")
+        assert results == result
+    search.refit = False
+    with pytest.raises(ValueError, match="metric: the search has several"):
+        importance(search)
 
 
-def test_search_of_scikit_learn_with_distributions(iris):
+def test_search_of_scikit_learn_with_distributions():
     space = {"C": stats.loguniform(1e-6, 1e2), "tol": stats.loguniform(1e-4, 1e-2)}
     search = RandomizedSearchCV(SVC(), space, n_iter=12, cv=3, random_state=0)
-    result = importance(search.fit(*iris))
+    result = importance(search.fit(drawn.X, drawn.y))
     assert result.single["C"] > 0.5 > result.single["tol"]
 
 
-def test_parameter_that_exists_under_some_options_only(iris):
+def test_parameter_that_exists_under_some_options_only():
     space = [
         {"kernel": ["linear"], "C": [1e-6, 1e-3, 1.0]},
         {"kernel": ["rbf"], "C": [1e-6, 1e-3, 1.0], "gamma": [1e-6, 1e-2, 1.0, 100.0]},
     ]
-    search = GridSearchCV(SVC(), space, cv=3).fit(*iris)
+    search = GridSearchCV(SVC(), space, cv=3).fit(drawn.X, drawn.y)
     result = importance(search)
     assert {"C", "gamma"} <= set(result.single)
     assert sum(result.single.values()) + sum(result.pairs.values()) <= 1 + 1e-9
@@ -168,28 +162,15 @@ def test_parameter_that_exists_under_some_options_only(iris):
         importance(search.cv_results_)
 
 
-def test_importance_uses_the_chosen_metric(iris):
-    scoring = ["accuracy", "balanced_accuracy"]
-    search = GridSearchCV(SVC(), GRID, cv=3, scoring=scoring, refit="accuracy")
-    search.fit(*iris)
-    results = [importance(search, metric=m, n_estimators=9) for m in (None, "accuracy")]
-    assert results[0] == results[1]
-    search.refit = False
-    with pytest.raises(ValueError, match="metric: the search has several"):
-        importance(search)
-
-
-def make_trial(number, a, state="complete", **scores):
-    folds = [FoldResult(scores, 0, 0)]
-    score = next(iter(scores.values()))
-    return Trial(number, {"a": a}, folds, score=score, state=state)
-
-
 def test_only_comparable_trials_of_the_metric_count():
     """The reader of sources selects them; see tests of records."""
-    trials = [make_trial(i, i, one=1.0, two=float(i)) for i in range(4)]
-    unscored = [make_trial(4, 9, "failed", one=np.nan, two=np.nan)]
-    unscored += [make_trial(5, 8, "timed_out", one=99.0, two=99.0)]
+
+    def trial(a, one, two, **kwargs):
+        folds = [drawn.fold(0.0, test_scores={"one": one, "two": two})]
+        return drawn.trial(a, one, {"a": a}, folds=folds, **kwargs)
+
+    trials = [trial(i, 1.0, float(i)) for i in range(4)]
+    unscored = [trial(9, None, np.nan), trial(8, 99.0, 99.0, state="timed_out")]
     for metric, share in ((None, 0), ("two", 1)):
         actual, complete = (
             importance(History(some), metric=metric, n_estimators=9)
@@ -202,15 +183,17 @@ def test_only_comparable_trials_of_the_metric_count():
 
 
 def test_pruned_trials_count_by_the_share_of_their_folds():
-    fitted, skipped = FoldResult({"score": 0.5}, 0, 0), FoldResult(status="skipped")
+    fitted, skipped = drawn.fold(0.5), drawn.fold(np.nan, status="skipped")
     scores = [0.1, 0.9, 0.4, 0.7, 0.2, 0.6]
-    trials = [
-        Trial(i, {"a": i / 5}, [fitted, skipped], score=score, state="pruned")
-        if i % 2
-        else Trial(i, {"a": i / 5}, [fitted, fitted], score=score)
-        for i, score in enumerate(scores)
+    kinds = [
+        {"folds": [fitted, fitted]},
+        {"folds": [fitted, skipped], "state": "pruned"},
     ]
-    history, space = History(trials), {"a": (0.0, 1.0)}
+    history = History(
+        drawn.trial(i, score, {"a": i / 5}, **kinds[i % 2])
+        for i, score in enumerate(scores)
+    )
+    space = {"a": (0.0, 1.0)}
     result = importance(history, space=space, n_estimators=9)
     assert result.single == {"a": 1.0}
     forest = RandomForestRegressor(9, random_state=0)
@@ -243,33 +226,19 @@ def test_bars_are_the_numbers_in_order():
     assert labels == ["a", "b", "a × b"]
 
 
-def test_all_sources_of_a_search_give_the_same_importance(iris, tmp_path):
-    path = tmp_path / "search.journal"
-    spaces = {"max_depth": (1, 5), "criterion": ["gini", "entropy"]}
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        spaces,
-        n_iter=8,
-        cv=2,
-        random_state=0,
-        journal=path,
-    ).fit(*iris)
-    options = {"n_pairs": 1}
+def test_all_sources_of_a_search_give_the_same_importance():
+    search, spaces, options = drawn.search("bayes"), drawn.SPACES, {"n_pairs": 1}
     expected = ImportanceDisplay.from_search(search, **options).importance
     assert expected == importance(search, **options)
     assert expected == importance(search.trials_, space=spaces, **options)
-    for source in (search.trials_, path):
-        display = ImportanceDisplay.from_history(
-            source, search_spaces=spaces, **options
-        )
-        assert display.importance == expected
+    options |= {"search_spaces": spaces}
+    for source in (search.trials_, search.journal):
+        assert ImportanceDisplay.from_history(source, **options).importance == expected
 
 
 def test_too_few_trials_or_hyper_parameters():
-    history = History([make_trial(0, 1, score=1.0)])
-    display = ImportanceDisplay.from_history(history)
+    display = ImportanceDisplay.from_history(drawn.history(1.0))
     assert display.importance.single == {} and len(display.ax_.texts) == 1
-    two = History([make_trial(k, k, score=k / 2) for k in range(2)])
-    display = ImportanceDisplay.from_history(two)
-    assert display.importance.single["a"] == pytest.approx(1.0)
+    display = ImportanceDisplay.from_history(drawn.history(0.0, 0.5))
+    assert display.importance.single["C"] == pytest.approx(1.0)
     assert display.pair_bars_ is None

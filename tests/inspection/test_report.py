@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import matplotlib.style
 import numpy as np
 import pytest
+from every_search import small_search
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
@@ -18,13 +19,13 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import BayesSearchCV
 from skbayes.inspection import read_record
 from skbayes.inspection.report import MOST_AXES, _panels
-from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.records import History
 
 X, y = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
-OPTIONS = {"n_iter": 6, "cv": 2, "random_state": 0}
 VOID = {"meta", "img"}
+TITLES = ["Convergence", "Importance of the hyper-parameters", "All trials"]
 # Texts that would break a page without escapes.
 SCRIPT = "<script>window.pwned = 1</script>"
 IMAGE = "\"><img src=x onerror='window.pwned = 2'>"
@@ -71,7 +72,7 @@ class Page(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def search():
-    return BayesSearchCV(TREE, SPACES, **OPTIONS).fit(X, y)
+    return small_search(TREE, SPACES, n_iter=6).fit(X, y)
 
 
 def test_the_page_has_the_result_the_figure_and_all_trials(search, tmp_path):
@@ -87,8 +88,7 @@ def test_the_page_has_the_result_the_figure_and_all_trials(search, tmp_path):
     for score in search.cv_results_["mean_test_score"]:
         assert f"{score:.5g}" in cells
     (image,) = [attrs for tag, attrs in page.tags if tag == "img"]
-    titles = ["Convergence", "Importance of the hyper-parameters", "All trials"]
-    assert image["alt"] == ", ".join(titles)
+    assert image["alt"] == ", ".join(TITLES)
     # Nothing is loaded from elsewhere, and nothing appears on the screen.
     assert image["src"].startswith("data:image/png;base64,")
     assert not {"script", "link"} & {tag for tag, _ in page.tags}
@@ -102,9 +102,21 @@ def test_searches_of_all_kinds_have_a_page(kind, tmp_path):
     assert page.texts["td"].count("complete") >= 2
 
 
+def test_a_page_needs_a_fitted_search_and_a_folder(search, tmp_path):
+    unfitted, page = BayesSearchCV(TREE, SPACES), tmp_path / "nowhere" / "report.html"
+    for refused, path, error in (
+        (unfitted.report, page.parent, NotFittedError),
+        (unfitted.plot, None, NotFittedError),
+        (search.report, page, FileNotFoundError),
+        (search.report, 3, TypeError),
+    ):
+        with pytest.raises(error):
+            refused(path)
+
+
 def test_texts_of_the_user_are_escaped(tmp_path):
     spaces = {"text": [SCRIPT, IMAGE, "\x00\x1b[31m", "$x_$"]}
-    search = BayesSearchCV(Odd(), spaces, n_iter=4, cv=2, error_score=0.0)
+    search = small_search(Odd(), spaces, n_iter=4, error_score=0.0)
     with pytest.warns(match="1 of the 4|fits failed"):
         search.fit(X, y)
     page = Page(search.report(tmp_path / "report.html"))
@@ -119,26 +131,13 @@ def test_without_matplotlib_the_page_has_no_figure(search, tmp_path, monkeypatch
     assert "The plots require matplotlib." in page.texts["p"]
 
 
-def test_a_page_needs_a_fitted_search_and_a_folder(search, tmp_path):
-    with pytest.raises(NotFittedError):
-        BayesSearchCV(TREE, SPACES).report(tmp_path / "report.html")
-    with pytest.raises(FileNotFoundError):
-        search.report(tmp_path / "nowhere" / "report.html")
-    with pytest.raises(TypeError):
-        search.report(3)
-
-
 def test_the_summary_figure_contains_the_main_plots(search, tmp_path):
     with matplotlib.style.context("dark_background"):
         figure = search.plot()
         assert figure is plt.gcf() and pickle.loads(pickle.dumps(figure)).axes
         parts = [part for row in figure.subfigs for part in row.subfigs]
         titles = [part._suptitle.get_text() for part in parts]
-        assert titles == [
-            "Convergence",
-            "Importance of the hyper-parameters",
-            "All trials",
-        ]
+        assert titles == TITLES
         # Effects are not drawn from few trials.
         (reason,) = figure.axes[1].texts
         assert "only 6 trials with a score" in reason.get_text().replace("\n", " ")
@@ -146,8 +145,6 @@ def test_the_summary_figure_contains_the_main_plots(search, tmp_path):
     assert search.plot(tmp_path / "search.png") == tmp_path / "search.png"
     assert (tmp_path / "search.png").stat().st_size > 10_000
     assert not plt.get_fignums()
-    with pytest.raises(NotFittedError):
-        BayesSearchCV(TREE, SPACES).plot()
 
 
 @pytest.mark.parametrize(
@@ -171,13 +168,9 @@ def test_paths_without_an_image_type_are_refused_before_drawing(
 def test_parallel_coordinates_have_room_for_their_axes():
     rng, names = np.random.default_rng(0), [f"model__parameter{k}" for k in range(30)]
     history = History(
-        Trial(
-            k,
-            {"model": "ab"[k % 2]} | dict.fromkeys(names[k % 2 :: 2], rng.random()),
-            [FoldResult({"score": 0.7}, 0.1, 0.0)],
-            score=rng.random(),
-        )
+        drawn.trial(k, rng.random(), {"model": "ab"[k % 2]} | dict.fromkeys(some, k))
         for k in range(6)
+        for some in [names[k % 2 :: 2]]
     )
     panels = {panel.title: panel for panel in _panels(read_record(history))}
     display = panels["All trials"].draw(ax=plt.figure().subplots())
