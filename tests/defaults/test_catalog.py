@@ -148,42 +148,63 @@ def test_packages_that_the_user_has_not_imported_are_not_imported():
     assert process.stdout.strip() == "set()"
 
 
-def _weights(name, n_first, n_rest, own_score=False, **params):
-    """Return whether class weights are in the space."""
-    labels = [0] * n_first + [1] * n_rest
-    facts = DataFacts.of(np.zeros((len(labels), 2)), labels, 1.0, own_score)
-    return "class_weight" in _space(SKLEARN[name](**params), facts)
+def _classes(*sizes, own_score=False):
+    """Return the facts about data with classes of these sizes."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    return DataFacts.of(np.zeros((len(labels), 2)), labels, 1.0, own_score)
 
 
-def test_class_weights_are_there_where_classes_differ_in_size():
-    tree, histogram = "DecisionTreeClassifier", "HistGradientBoostingClassifier"
-    assert [_weights(tree, 20, n) for n in (25, 31)] == [False, True]
-    assert not _weights(tree, 20, 31, class_weight={0: 2.0, 1: 1.0})
-    assert not _weights("RandomForestRegressor", 20, 31)
-    assert _weights("RandomForestClassifier", 100, 300, own_score=True)
+def _size(n_rows, n_features, n_classes=2):
+    return DataFacts(n_rows=n_rows, n_features=n_features, n_classes=n_classes)
+
+
+def _voting(member, **params):
+    members = [("a", SKLEARN["LogisticRegression"]()), ("b", member)]
+    return SKLEARN["VotingClassifier"](members, **params)
+
+
+def _scaled(name):
+    return make_pipeline(SKLEARN["StandardScaler"](), SKLEARN[name]())
+
+
+TREE, LOGISTIC = "DecisionTreeClassifier", "LogisticRegression"
+HISTOGRAM = "HistGradientBoostingClassifier"
+NAIVE = SKLEARN["GaussianNB"]()
+COLUMNS = "KMeans", "GaussianMixture", "KernelDensity", "PCA"
+PLAIN, SCORED = (DataFacts.of(X, None, 1.0, own_score) for own_score in (False, True))
+MANY = _classes(100, 300)
+MANY_SCORED = _classes(100, 300, own_score=True)
+# An estimator or a class, an entry of its space, and data with and without the entry.
+ENTRIES = [
+    (TREE, "class_weight", [_classes(20, 31)], [_classes(20, 25)]),
+    ("RandomForestClassifier", "class_weight", [MANY_SCORED], []),
+    ("RandomForestRegressor", "class_weight", [], [_classes(20, 31)]),
+    (SKLEARN[TREE](class_weight={0: 2.0}), "class_weight", [], [_classes(20, 31)]),
     # Quantiles of many weighted rows take long, and accuracy seldom needs them.
-    cases = (100, True), (100, False), (50, True)
-    assert [_weights(histogram, n, 3 * n, s) for n, s in cases] == [False, 1, 1]
+    (HISTOGRAM, "class_weight", [MANY], [MANY_SCORED]),
+    (HISTOGRAM, "class_weight", [_classes(50, 150, own_score=True)], []),
+    # An elastic net of wide data is slower, but few of the columns may matter.
+    (LOGISTIC, "solver", [_size(400, n) for n in (30, 64, 2000)], []),
+    # Each pass computes the gradients of ten classes.
+    (LOGISTIC, "solver", [], [_size(400, 64, 10)]),
+    (LOGISTIC, "solver", [], [_size(10_000, 20), _size(10_000, None)]),
+    (SKLEARN[LOGISTIC](solver="saga"), "solver", [_size(10_000, 20)], []),
+    # All members must have probabilities.
+    *((_voting(one), "voting", [DataFacts()], []) for one in (NAIVE, "drop")),
+    (_voting(SKLEARN["LinearSVC"]()), "voting", [], [DataFacts()]),
+    (_voting(NAIVE, voting="soft"), "voting", [], [DataFacts()]),
+    # A score of the columns themselves does not tune how they are changed.
+    *((_scaled(one), "standardscaler", [PLAIN], [SCORED]) for one in COLUMNS),
+]
 
 
 @pytest.mark.parametrize(
-    "n_rows, n_features, n_classes, expected",
-    [
-        (400, 30, 2, True),
-        (400, 64, 2, True),
-        (400, 64, 10, False),  # each pass computes the gradients of ten classes
-        (10_000, 20, 2, False),
-        (400, 2000, 2, True),  # slower, but few of the columns may matter
-        (10_000, None, 2, False),
-    ],
+    ("estimator", "entry", "within", "without"), ENTRIES, ids=lambda one: str(one)[:30]
 )
-def test_an_elastic_net_is_there_where_it_is_cheap_or_can_pay(
-    n_rows, n_features, n_classes, expected
-):
-    facts = DataFacts(n_rows=n_rows, n_features=n_features, n_classes=n_classes)
-    logistic = SKLEARN["LogisticRegression"]()
-    assert ("solver" in _space(logistic, facts)) == expected
-    assert "solver" in _space(SKLEARN["LogisticRegression"](solver="saga"), facts)
+def test_an_entry_depends_on_the_data(estimator, entry, within, without):
+    estimator = SKLEARN[estimator]() if isinstance(estimator, str) else estimator
+    assert all(entry in _space(estimator, facts) for facts in within)
+    assert not any(entry in _space(estimator, facts) for facts in without)
 
 
 @pytest.mark.parametrize("n_rare", [1, 3, 20])
@@ -341,31 +362,6 @@ def test_wide_data_have_no_solver_that_visits_rows_one_by_one():
     space = _space(steps, DataFacts.of(X, y))
     for params in _samples(space, 4):
         clone(steps).set_params(**params).fit(X, y)
-
-
-SCORED, OTHER = (DataFacts.of(X, None, 1.0, own_score) for own_score in (True, False))
-
-
-@pytest.mark.parametrize("name", ["KMeans", "GaussianMixture", "KernelDensity", "PCA"])
-def test_steps_that_change_the_columns_are_not_tuned_by_a_score_of_columns(name):
-    steps = make_pipeline(SKLEARN["StandardScaler"](), SKLEARN[name]())
-    assert "standardscaler" not in _space(steps, SCORED)
-    assert "standardscaler" in _space(steps, OTHER)
-
-
-@pytest.mark.parametrize(
-    "member, voting, is_tuned",
-    [
-        (SKLEARN["GaussianNB"](), "hard", True),
-        ("drop", "hard", True),
-        (SKLEARN["LinearSVC"](), "hard", False),  # it has no probabilities
-        (SKLEARN["GaussianNB"](), "soft", False),
-    ],
-)
-def test_voting_is_tuned_if_all_members_have_probabilities(member, voting, is_tuned):
-    members = [("a", SKLEARN["LogisticRegression"]()), ("b", member)]
-    estimator = SKLEARN["VotingClassifier"](members, voting=voting)
-    assert ("voting" in _space(estimator, DataFacts())) == is_tuned
 
 
 @pytest.mark.parametrize(

@@ -56,14 +56,12 @@ def test_continuous_columns_by_a_fine_grid():
     f = tree.predict([*product(fine, fine, [0.0, 1.0])]).reshape(400, 400, 2)
     variance, expected = parts_by_definition(f)
     total, single, pairs = tree_variances(tree.tree_, _domains(space))
+    sets = [(0,), (1,), (2,), (0, 1), (1, 2)]
+    actual = dict(zip(sets, [*single, pairs[0, 1], pairs[1, 2]], strict=True))
     # The edges of the boxes differ from the edges of the fine grid.
-    for actual, U in (
-        *zip(single, [(0,), (1,), (2,)], strict=True),
-        (total, None),
-        (pairs[0, 1], (0, 1)),
-        (pairs[1, 2], (1, 2)),
-    ):
-        assert actual == pytest.approx(expected.get(U, variance), abs=0.01 * variance)
+    tolerance = 0.01 * variance
+    assert actual == pytest.approx({U: expected[U] for U in sets}, abs=tolerance)
+    assert total == pytest.approx(variance, abs=tolerance)
 
 
 def test_function_whose_parts_are_known():

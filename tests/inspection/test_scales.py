@@ -4,6 +4,8 @@ import drawn_searches as drawn
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy import stats
 
 from skbayes.inspection import ParallelCoordinatesDisplay, read_record
@@ -94,25 +96,16 @@ def test_positions_run_from_end_to_end():
     assert labels == ["1", "2", "4", "8", "16"]
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        [1e-5, 1e3],
-        [1.0, 150.0],
-        [3.0, 3.0],
-        [0.0, 1.0],
-        [-7, 12],
-        [1e-9, 1e9],
-        [0.12345, 0.12346],
-        ["a", "b"],
-        [5],
-        [1.0],
-    ],
-)
+NUMBERS = st.integers(-20, 20).map(lambda k: 10.0 ** (k / 2)) | st.floats(-1e9, 1e9)
+
+
+@given(st.lists(NUMBERS, min_size=1) | st.lists(st.integers(-99, 999), min_size=1))
+@example(["a", "b"])
+@example([0.12345, 0.12346])
 def test_ticks_are_few_and_axes_show_all_values(values):
     scale = only(values)
     ticks, labels = scale.ticks()
-    assert 1 <= len(ticks) == len(labels) <= 10
+    assert 1 <= len(ticks) == len(labels) <= max(10, len(set(values)))
     u = scale.positions(ticks)
     assert np.all((u >= -1e-9) & (u <= 1 + 1e-9))
     assert len(set(labels)) == len(labels)

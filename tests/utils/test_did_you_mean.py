@@ -1,6 +1,3 @@
-import copy
-import pickle
-
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -58,14 +55,6 @@ def test_suggestions_are_a_sentence():
 def fitted():
     search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0)
     return search.set_params(refit=False).fit(*load_iris(return_X_y=True))
-
-
-def test_copies_are_those_of_any_estimator(fitted):
-    for search in (clone(fitted), fitted):
-        again = pickle.loads(pickle.dumps(search))
-        for other in (again, copy.deepcopy(search), copy.copy(search), clone(search)):
-            assert other.get_params().keys() == search.get_params().keys()
-            assert repr(other) == repr(search)
 
 
 def test_attributes_before_fit_raise_not_fitted_error():
