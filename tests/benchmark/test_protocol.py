@@ -113,7 +113,8 @@ def test_runs_are_the_same_however_many_at_a_time(small):
 
 
 def test_an_interrupted_benchmark_continues(small, tmp_path, monkeypatch):
-    table = small.first(1)
+    options = {"tables": [small.first(1)], "folder": tmp_path}
+    first = benchmark(["random"], seeds=3, **options)
     calls = []
 
     def counted(*args, **options):
@@ -121,10 +122,8 @@ def test_an_interrupted_benchmark_continues(small, tmp_path, monkeypatch):
             calls.append((options["label"], args[2]))
         return run_method(*args, **options)
 
-    first = benchmark(["random"], [table], seeds=3, folder=tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(protocol, "run_method", counted)
-        runs = benchmark(["random"], [table], seeds=5, folder=tmp_path)
+    monkeypatch.setattr(protocol, "run_method", counted)
+    runs = benchmark(["random"], seeds=5, **options)
     assert calls == [("random", 3), ("random", 4)]
     assert runs[:3] == first
 

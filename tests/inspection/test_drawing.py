@@ -101,15 +101,13 @@ def test_the_color_of_texts_is_used_where_it_can_be_read():
         part = figure.subfigures().subplots()
         part.set_facecolor((1, 1, 1, 0.5))
         assert drawing.tones(part).background == pytest.approx((0.55,) * 3)
-
-
-@pytest.mark.parametrize("texts", ["white", "black"])
-def test_behind_a_transparent_figure_texts_can_be_read(texts):
-    clear = {"figure.facecolor": "none", "axes.facecolor": "none", "text.color": texts}
-    with plt.rc_context(clear):
-        tones = drawing.tones(plt.subplots()[1])
-    assert tones.foreground == to_rgb(texts)
-    assert tones.dark == (texts == "white")
+    # Behind a transparent figure, texts can be read.
+    clear = {"figure.facecolor": "none", "axes.facecolor": "none"}
+    for texts in ("white", "black"):
+        with plt.rc_context({**clear, "text.color": texts}):
+            tones = drawing.tones(plt.subplots()[1])
+        assert tones.foreground == to_rgb(texts)
+        assert tones.dark == (texts == "white")
 
 
 @pytest.mark.parametrize("sign", [1, -1])

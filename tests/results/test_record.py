@@ -134,7 +134,7 @@ def test_failed_trials_have_no_score():
 
 def test_folds_that_were_spared_do_not_count():
     folds = [drawn.fold(0.5), drawn.fold(math.nan, status="skipped", fit_time=math.nan)]
-    pruned = dataclasses.replace(drawn.trial(0, 0.4), folds=folds, state="pruned")
+    pruned = drawn.trial(0, 0.4, folds=folds, state="pruned")
     record = read_record(History([pruned, drawn.trial(1, 0.3)]))
     assert record.score.tolist() == [0.4, 0.3]
     assert record.scores["score"].tolist() == [0.5, 0.3]
