@@ -21,7 +21,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from skbayes import BayesSearchCV, MultiStageSearchCV
-from skbayes.options.callbacks.tasks import EvaluationTask
 
 callback = pytest.importorskip(
     "sklearn.callback", reason="scikit-learn has callbacks since 1.9"
@@ -51,17 +50,20 @@ def search_with(*callbacks, model=None, space=None, **params):
     return search.set_callbacks(*callbacks)
 
 
-def test_a_timeout_leaves_fits_with_callbacks_in_this_process(recorder):
-    limited = Recorder()
-    search_with(recorder).fit(X, y)
-    search_with(limited, timeout="1 h", n_jobs=1).fit(X, y)
-    assert [one[:2] for one in limited.events] == [one[:2] for one in recorder.events]
-
-
-@pytest.mark.parametrize("kind, refit", [(Recorder, False), (PropagatedRecorder, True)])
-def test_the_tree_is_that_of_grid_search(kind, refit):
+@pytest.mark.parametrize(
+    "kind, refit, limits",
+    [
+        (Recorder, False, {}),
+        (PropagatedRecorder, True, {}),
+        # Fits with callbacks stay in this process.
+        (Recorder, True, {"timeout": "1 h", "n_jobs": 1}),
+    ],
+)
+def test_the_tree_is_that_of_grid_search(kind, refit, limits):
     ours, theirs, model = kind(), kind(), logistic()
-    search_with(ours, model=model, space=GRID, n_iter=3, refit=refit).fit(X, y)
+    search_with(ours, model=model, space=GRID, n_iter=3, refit=refit, **limits).fit(
+        X, y
+    )
     GridSearchCV(model, GRID, cv=2, refit=refit).set_callbacks(theirs).fit(X, y)
     names = {"GridSearchCV": "BayesSearchCV"}
     expected = [(*one, names.get(name, name)) for *one, name in paths(theirs)]
@@ -135,30 +137,6 @@ def test_begin_and_end_are_paired_also_on_errors(where, recorder):
     ended = sorted(path for hook, path, _ in paths(recorder) if hook == "end")
     assert begun == ended
     assert recorder.events[-1][0] == "teardown"
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_contexts_sent_to_workers_are_trimmed(n_jobs, monkeypatch):
-    search = search_with(Recorder(), n_iter=6, n_jobs=n_jobs)
-    sizes = []
-    plain = EvaluationTask.__getstate__
-
-    def measured(task):
-        state = plain(task)
-        sizes.append(len(pickle.dumps(state)))
-        node = state["_context"]
-        assert list(node) == [node]
-        assert list(node.parent) == [node.parent, node]
-        assert node.parent.parent.parent is None
-        assert not hasattr(state["search"], "_callback_fit_ctx")
-        assert hasattr(search, "_callback_fit_ctx")
-        return state
-
-    monkeypatch.setattr(EvaluationTask, "__getstate__", measured)
-    search.fit(X, y)
-    assert len(sizes) == (12 if n_jobs else 0)
-    # The size does not grow with the number of tasks.
-    assert not sizes or max(sizes) < 1.2 * min(sizes)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -26,11 +26,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
-    GroupKFold,
     KFold,
     RepeatedKFold,
     ShuffleSplit,
-    TimeSeriesSplit,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -41,13 +39,7 @@ from skbayes.options.journal.identity import Describer, describe_search, search_
 from skbayes.space import Categorical, Choice, Ordinal, Space
 
 
-class Literal(str):
-    """Expected text."""
-
-
 def describe(value):
-    if isinstance(value, Literal):
-        return str(value)
     describer = Describer()
     text = describer(value)
     describer.warn()
@@ -113,8 +105,8 @@ DIFFERENT = {
     "scalars": [None, True, False, 0, 1, 1.0, 2.5, -0.0, "1", b"1", 1j, np.nan, np.inf],
     "collections": [[1, 2], (1, 2), [2, 1], [[1], 2], {1, 2}, {1: 2}, {2: 1}, [], ()],
     "classes": [SVC, LogisticRegression, Color, Color.RED, Color.BLUE, int],
-    "functions": [double, halve, np.log1p, np.exp, np.mean, len, "a".join, "b".join],
-    "partials": [
+    "functions": [
+        *(double, halve, np.log1p, np.exp, np.mean, len, "a".join, "b".join),
         functools.partial(f1_score, average="micro"),
         functools.partial(f1_score, average="macro"),
         functools.partial(double, 1),
@@ -123,8 +115,6 @@ DIFFERENT = {
     "estimators": [
         SVC(),
         SVC(C=2),
-        SVC(C=2.0),
-        SVC(kernel="linear"),
         LogisticRegression(),
         Mine(),
         Mine(2),
@@ -132,7 +122,6 @@ DIFFERENT = {
         FunctionTransformer(halve),
         make_pipeline(StandardScaler(), SVC()),
         make_pipeline(StandardScaler(with_mean=False), SVC()),
-        make_pipeline(SVC()),
         KMeans(init=X[:8]),
         KMeans(init=X[8:16]),
     ],
@@ -157,12 +146,11 @@ DIFFERENT = {
     "spaces": [
         Space.from_notation(notation)
         for notation in (
-            {"k": Choice({"x": {"a": [1, 2]}, "y": {}}), "b": [1, 2]},
-            {"k": Choice({"x": {}, "y": {"a": [1, 2]}}), "b": [1, 2]},
-            {"k": Choice({"x": {"a": [1, 2]}, "y": {"a": [1, 2]}}), "b": [1, 2]},
-            {"k": ["x", "y"], "a": [1, 2], "b": [1, 2]},
-            [{"k": ["x"], "a": [1, 2], "b": [1, 2]}, {"k": ["y"], "b": [1, 2]}],
-            [{"k": ["y"], "b": [1, 2]}, {"k": ["x"], "a": [1, 2], "b": [1, 2]}],
+            {"k": Choice({"x": {"a": [1, 2]}, "y": {}})},
+            {"k": Choice({"x": {}, "y": {"a": [1, 2]}})},
+            {"k": ["x", "y"], "a": [1, 2]},
+            [{"k": ["x"], "a": [1, 2]}, {"k": ["y"]}],
+            [{"k": ["y"]}, {"k": ["x"], "a": [1, 2]}],
             {"k": [SVC(), SVC(C=2)]},
             {"k": [SVC(), SVC(C=3)]},
             {"k": stats.norm(0, 1)},
@@ -292,22 +280,6 @@ EQUAL = {
             RandomForestClassifier(n_jobs=4, verbose=1), memory="cache", verbose=True
         ),
     ],
-    "releases": [
-        make_pipeline(StandardScaler(), SVC(C=2.0, kernel="linear")),
-        Literal(
-            "sklearn.pipeline.Pipeline(steps=[('standardscaler', "
-            "sklearn.preprocessing.StandardScaler()), "
-            "('svc', sklearn.svm.SVC(C=2.0, kernel='linear'))])"
-        ),
-    ],
-    "digests": [
-        np.arange(3.0),
-        Literal(
-            "array of float64 with shape (3,), blake2b 96516fc0e930ddc5db9c2cbeb96fc904"
-        ),
-    ],
-    "qualified names": [accuracy_score, Literal("sklearn.metrics.accuracy_score")],
-    "laws": [stats.norm(1, 2), Literal("norm(1, 2)")],
     "spaces": [
         Space.from_notation({"a": [1, 2, 3], "k": ["x", "y"]}),
         Space.from_notation({"k": Categorical(["x", "y"]), "a": np.array([3, 1, 2])}),
@@ -323,6 +295,28 @@ def test_equivalent_values_have_the_same_text(group, tmp_path):
         np.save(tmp_path / "x.npy", WIDE)
         values = [*values, np.load(tmp_path / "x.npy", mmap_mode="r")]
     assert len({describe(value) for value in values}) == 1
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (
+            make_pipeline(StandardScaler(), SVC(C=2.0, kernel="linear")),
+            "sklearn.pipeline.Pipeline(steps=[('standardscaler', "
+            "sklearn.preprocessing.StandardScaler()), "
+            "('svc', sklearn.svm.SVC(C=2.0, kernel='linear'))])",
+        ),
+        (
+            np.arange(3.0),
+            "array of float64 with shape (3,), "
+            "blake2b 96516fc0e930ddc5db9c2cbeb96fc904",
+        ),
+        (accuracy_score, "sklearn.metrics.accuracy_score"),
+        (stats.norm(1, 2), "norm(1, 2)"),
+    ],
+)
+def test_texts_are_the_same_in_all_releases(value, text):
+    assert describe(value) == text
 
 
 def test_a_default_of_the_users_own_class_counts(monkeypatch):
@@ -410,31 +404,19 @@ def allowed(params):
     "part, arguments",
     [
         ("estimator", {"a_search": search().set_params(estimator__C=3)}),
-        (
-            "estimator",
-            {"a_search": search().set_params(estimator=LogisticRegression())},
-        ),
         ("search_spaces", {"a_space": space(gamma=[1, 2])}),
         ("search_spaces", {"a_space": space(kernel=["linear", "rbf"])}),
-        ("search_spaces", {"a_space": space(C=(0.1, 10.0))}),
         ("constraint", {"a_space": Space.from_notation(SPACES, allowed)}),
         ("X", {"X": X + 1}),
-        ("X", {"X": X.tolist()}),
-        ("y", {"y": 1 - Y}),
         ("y", {"y": None}),
         ("fit_params: sample_weight", {"sample_weight": Y}),
-        ("fit_params: groups", {"groups": Y.tolist()}),
         ("scoring", {"a_search": search(scoring="f1")}),
         ("splits", {"a_search": search(cv=ShuffleSplit(3))}),
-        ("splits", {"a_search": search(cv=iter([]))}),
-        ("splits", {"splits": SPLITS[:2]}),
         ("splits", {"splits": [SPLITS[0], SPLITS[2], SPLITS[1]]}),
         ("splits", {"splits": [*SPLITS[:2], (SPLITS[2][0], SPLITS[2][1][1:])]}),
-        ("settings: initial_points", {"a_search": search(initial_points=5)}),
         ("settings: initial_points", {"a_search": search(initial_points=[{"C": 1}])}),
         ("settings: surrogate", {"a_search": search(surrogate=("gp", "ucb"))}),
         ("settings: error_score", {"a_search": search(error_score=0)}),
-        ("settings: return_train_score", {"a_search": search(return_train_score=True)}),
     ],
 )
 def test_each_part_of_a_search_has_its_own_text(part, arguments):
@@ -492,32 +474,23 @@ def test_the_warning_names_the_part():
 
 
 @pytest.mark.parametrize(
-    "reproducible, cv",
+    "is_drawn, cv",
     [
-        (True, None),
-        (True, 5),
-        (True, np.int64(5)),
-        (True, KFold(5)),
-        (True, KFold(5, shuffle=True, random_state=3)),
-        (True, GroupKFold(3)),
-        (True, TimeSeriesSplit()),
-        (True, ShuffleSplit(random_state=0)),
-        (True, [([0], [1])]),
-        (False, KFold(5, shuffle=True)),
-        (False, KFold(5, shuffle=True, random_state=np.random.RandomState(0))),
-        (False, ShuffleSplit()),
-        (False, RepeatedKFold()),
-        (False, iter([([0], [1])])),
-        (False, KFold().split(X)),
+        *((False, cv) for cv in (None, np.int64(5), KFold(5), [([0], [1])])),
+        (False, KFold(5, shuffle=True, random_state=3)),
+        (False, ShuffleSplit(random_state=0)),
+        (True, KFold(5, shuffle=True)),
+        (True, KFold(5, shuffle=True, random_state=np.random.RandomState(0))),
+        *((True, cv) for cv in (ShuffleSplit(), RepeatedKFold(), KFold().split(X))),
     ],
 )
-def test_splits_that_cannot_be_drawn_again_are_not_compared(reproducible, cv):
+def test_splits_that_cannot_be_drawn_again_are_not_compared(is_drawn, cv):
     one, same, other, fewer = (
         identity(search(cv=cv), splits=splits)
         for splits in (SPLITS, SPLITS[:], SPLITS[::-1], SPLITS[:2])
     )
     assert one == same != fewer
-    assert (one == other) is not reproducible
+    assert (one == other) is is_drawn
     # The options of a splitter are compared in any case.
     halves = identity(search(cv=ShuffleSplit(test_size=0.5)))
     assert halves != identity(search(cv=ShuffleSplit()))
@@ -531,8 +504,13 @@ def test_a_mask_is_the_same_split_as_its_indices():
 @pytest.mark.parametrize(
     "a_search, expected",
     [
-        (search(scoring="f1"), {"scoring": "f1", "objectives": {}, "settings": {}}),
-        (search(), {"search": "BayesSearchCV", "chooses_train_size": False}),
+        (
+            search(scoring="f1"),
+            {
+                **{"search": "BayesSearchCV", "chooses_train_size": False},
+                **{"scoring": "f1", "objectives": {}, "settings": {}},
+            },
+        ),
         (
             search(scoring={"a": make_scorer(accuracy_score), "b": "f1"}, refit="b"),
             {"scoring": None, "target_metric": "b"},

@@ -26,7 +26,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel, SelectKBest, mutual_info_classif
@@ -139,7 +139,6 @@ def double(X):
     return 2.0 * X
 
 
-FOREST = SelectFromModel(RandomForestClassifier(2, random_state=0))
 SHUFFLED = SelectFromModel(LassoCV(alphas=[0.01, 0.1], cv=KFold(2, shuffle=True)))
 POSTERIOR = IterativeImputer(sample_posterior=True, max_iter=1, random_state=0)
 SEEDED = partial(mutual_info_classif, random_state=0)
@@ -155,11 +154,8 @@ BAYES = MultinomialNB()
 
 # Whether steps are shared, the data of the rows, the steps, and the search space.
 CASES = [
-    (1, frame, [SimpleImputer(), PCA(2, svd_solver="full")], {}),
-    (1, frame, [SimpleImputer(), FOREST], {}),
     (1, frame, [COLUMNS, PCA(2, svd_solver="full")], {}),
     (1, lambda X: np.asfortranarray(in_gaps(X)), [KNNImputer(n_neighbors=2)], {}),
-    (1, np.copy, [FunctionTransformer(np.log1p), SelectKBest(k=2)], {}),
     (1, np.copy, [make_union(StandardScaler(), SelectKBest(k=2))], {}),
     (1, sparse.csr_matrix, [MaxAbsScaler(), BAYES], COUNTS),
     (1, texts, [TfidfVectorizer(), BAYES], COUNTS),
@@ -179,7 +175,6 @@ CASES = [
     (0, np.copy, [StandardScaler(), StandardScaler(copy=False)], {}),
     (0, np.copy, [StandardScaler(copy=False), PCA(2)], {}),
     # Random steps.
-    (0, np.copy, [PCA(2, svd_solver="randomized"), StandardScaler()], {}),
     (0, np.copy, [PCA(2, random_state=np.random.RandomState(0))], {}),
     (0, np.copy, [SelectKBest(mutual_info_classif, k=2)], {}),
     (0, np.copy, [TargetEncoder(), StandardScaler()], {}),
@@ -226,6 +221,21 @@ def test_output_that_cannot_be_stored_is_not_shared(iris, log):
     assert not np.any(shared_times(shared))
 
 
+def test_rounds_and_costs_are_those_of_the_whole_pipeline(iris):
+    objectives = {"accuracy": "max", "model_size": "min", "fit_time": "min"}
+    front = {"kind": ParetoSearchCV, "objectives": objectives, "initial_points": 4}
+    model = HistGradientBoostingClassifier(random_state=0, max_iter=3)
+    space = {"clf__learning_rate": (0.05, 0.5, "log-uniform")}
+    for last, spaces, params in (
+        (None, SPACE, {**front, "error_score": 0.0}),
+        (model, space, {"early_stopping": 3}),
+    ):
+        estimator = pipeline(PolynomialFeatures(4), StandardScaler(), model=last)
+        shared, _ = assert_as_plain(estimator, *iris, spaces, **params)
+        assert np.all(shared_times(shared)[1:] > 0.0)
+        assert np.all(shared.cv_results_["mean_fit_time"][1:] > 0.0)
+
+
 @pytest.mark.parametrize("routes", [False, True])
 def test_weights_reach_the_steps(iris, routes):
     weights = np.linspace(0.1, 2.0, len(iris[1]))
@@ -243,16 +253,6 @@ def test_weights_reach_the_steps(iris, routes):
             both[1].fit(*iris, **{name: weights})
     assert_same_scores(*both)
     assert np.all(shared_times(both[0])[1:] > 0.0)
-
-
-class ScalerWithMethod(StandardScaler):
-    def fit(self, X, y=None, method=None):
-        return super().fit(X * method)
-
-
-def test_parameters_of_the_fit_of_a_step_have_any_names(iris, log):
-    shared = search(pipeline(ScalerWithMethod())).fit(*iris, s0__method=2.0)
-    assert np.all(shared_times(shared)[1:] > 0.0)
 
 
 def parts(estimator):
@@ -281,28 +281,6 @@ def test_fitted_estimators_are_plain(iris, first):
     np.testing.assert_array_equal(shared.oof_predictions_, plain.oof_predictions_)
 
 
-def test_rounds_are_scored_on_the_rows_of_the_fold(iris):
-    model = HistGradientBoostingClassifier(random_state=0, max_iter=3)
-    space = {"clf__learning_rate": (0.05, 0.5, "log-uniform")}
-    estimator = pipeline(PolynomialFeatures(3), StandardScaler(), model=model)
-    shared, _ = assert_as_plain(estimator, *iris, space, early_stopping=3)
-    assert np.all(shared_times(shared)[1:] > 0.0)
-
-
-def test_costs_are_those_of_the_whole_pipeline(iris):
-    objectives = {"accuracy": "max", "model_size": "min", "fit_time": "min"}
-    steps = pipeline(PolynomialFeatures(4), StandardScaler())
-    params = {"objectives": objectives, "error_score": 0.0, "initial_points": 4}
-    both = [search(steps, kind=ParetoSearchCV, **params) for _ in range(2)]
-    both[0].fit(*iris)
-    with sharing(False):
-        both[1].fit(*iris)
-    sizes = [one.cv_results_["mean_test_model_size"] for one in both]
-    np.testing.assert_array_equal(*sizes)
-    assert np.all(shared_times(both[0])[1:] > 0.0)
-    assert np.all(both[0].cv_results_["mean_fit_time"][1:] > 0.0)
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_a_step_that_fails_does_so_in_each_trial(iris):
     estimator = pipeline(SelectKBest(k=2), PCA("wrong"))
@@ -314,20 +292,11 @@ def test_a_step_that_fails_does_so_in_each_trial(iris):
     failed = [trial.state == "failed" for trial in trials]
     assert failed == [trial.params["s1__n_components"] == 200 for trial in trials]
     assert 0 < sum(failed) < 8
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_step_that_cannot_transform_the_test_rows_fails_when_it_is_scored(iris):
-    both = []
+    # The categories of the test rows are unknown when they are scored.
+    encoder = pipeline(OneHotEncoder(sparse_output=False))
     for shares in (True, False):
-        estimator = pipeline(OneHotEncoder(sparse_output=False))
-        with contextlib.nullcontext() if shares else sharing(False):
-            failing = search(estimator, error_score=np.nan, verbose=0)
-            with pytest.raises(ValueError) as caught:
-                failing.fit(*iris)
-        both.append(str(caught.value))
-    assert "unknown categories" in both[0]
-    assert both[0] == both[1]
+        with sharing(shares), pytest.raises(ValueError, match="unknown categories"):
+            search(encoder, error_score=np.nan, verbose=0).fit(*iris)
 
 
 # -- how often a step is fitted --------------------------------------------------------
@@ -347,20 +316,13 @@ COUNTED = "place of the step that counts its fits"
         # Not after a step with many settings, or one that has drawn numbers.
         ([QuantileTransformer(n_quantiles=2, random_state=0), COUNTED],
          {"s0__n_quantiles": (2, 40), **SPACE}, 4, 4),
-        ([PCA(2, svd_solver="randomized"), COUNTED], SPACE, 4, 4),
         ([make_pipeline(PCA(2, svd_solver="randomized"), MinMaxScaler()), COUNTED],
          SPACE, 4, 4),
-        # Whole steps only.
-        ([make_union(SelectKBest(k=1), COUNTED)],
-         {"s0__selectkbest__k": [1, 2, 3, 4]}, 4, 4),
     ],
-    ids=range(7),
+    ids=range(5),
 )  # fmt: skip
 def test_equal_steps_are_fitted_once_per_fold(iris, log, steps, space, n_iter, n_fits):
     counted = CountingScaler(str(log))
-    if steps[0] is not COUNTED and COUNTED not in steps:
-        (union,) = steps
-        steps = [make_union(clone(union.transformer_list[0][1]), counted)]
     steps = [counted if step is COUNTED else clone(step) for step in steps]
     search(pipeline(*steps), space, n_iter=n_iter).fit(*iris)
     assert count(log, "f") == N_FOLDS * n_fits
@@ -377,11 +339,29 @@ def test_times_include_those_of_shared_steps(iris):
             assert 0.0 < fold.extras["shared_time"] < fold.fit_time + fold.score_time
 
 
-def test_each_stage_fits_its_own(iris, log):
-    params = {"kind": MultiStageSearchCV, "n_iter": 6, "stages": (0.5, 1.0)}
-    fitted = search(pipeline(CountingScaler(str(log))), **params).fit(*iris)
-    assert {trial.fidelity.stage for trial in fitted.trials_} == {0, 1}
-    assert count(log, "f") == 2 * N_FOLDS
+def test_workers_share_steps_and_stages_do_not(iris, log):
+    stages = {"kind": MultiStageSearchCV, "n_iter": 6, "stages": (0.5, 1.0)}
+    for n_fits, params in [
+        (N_FOLDS, {}),
+        (N_FOLDS, {"n_jobs": 2}),
+        (2 * N_FOLDS, stages),
+    ]:
+        with parallel_config("threading"):
+            fitted = search(pipeline(CountingScaler(str(log))), **params).fit(*iris)
+        assert count(log, "f") == n_fits
+        log.unlink()
+        if "kind" not in params:
+            assert_same_scores(search(pipeline(StandardScaler())).fit(*iris), fitted)
+
+
+def test_a_pipeline_keeps_its_memory_for_transformers_of_other_packages(iris, tmp_path):
+    log, memory = tmp_path / "log", str(tmp_path / "memory")
+    for folder, n_fits in ((None, N_FOLDS * N_ITER + 1), (memory, N_FOLDS + 1)):
+        model = pipeline(CountingScaler(str(log))).set_params(memory=folder)
+        fitted = search(model, refit=True).fit(*iris)
+        assert fitted.best_estimator_.memory == folder
+        assert count(log, "f") == n_fits
+        log.unlink()
 
 
 def test_fast_steps_are_neither_stored_nor_examined_again(iris, monkeypatch):
@@ -401,16 +381,6 @@ def test_a_shared_fit_warns_once_per_fold(iris):
     assert len([one for one in caught if "constant" in str(one.message)]) == N_FOLDS
 
 
-def test_two_workers_share_steps_and_give_the_same_scores(iris, log):
-    estimator = pipeline(CountingScaler(str(log)))
-    alone, _ = assert_as_plain(estimator, *iris)
-    log.unlink()
-    with parallel_config("threading"):
-        together = search(estimator, n_jobs=2).fit(*iris)
-    assert_same_scores(alone, together)
-    assert count(log, "f") == N_FOLDS
-
-
 def test_a_resumed_search_fits_shared_steps_again(iris, tmp_path):
     path = tmp_path / "run.journal"
     estimator = pipeline(StandardScaler())
@@ -421,17 +391,6 @@ def test_a_resumed_search_fits_shared_steps_again(iris, tmp_path):
     # The store of the first fit was removed.
     shared = shared_times(resumed) > 0.0
     assert shared.tolist() == [False, True, True, False, True, True]
-
-
-def test_a_pipeline_keeps_its_memory_for_transformers_of_other_packages(iris, tmp_path):
-    log = tmp_path / "log"
-    model = pipeline(CountingScaler(str(log)))
-    search(model, refit=True).fit(*iris)
-    assert count(log, "f") == N_FOLDS * N_ITER + 1
-    log.unlink()
-    fitted = search(model.set_params(memory=str(tmp_path / "memory")), refit=True)
-    assert fitted.fit(*iris).best_estimator_.memory == str(tmp_path / "memory")
-    assert count(log, "f") == N_FOLDS + 1
 
 
 # -- aspects and the store -------------------------------------------------------------
