@@ -48,6 +48,12 @@ def search(kind=BayesSearchCV, **params):
     return make(kind, **{**arguments, **params})
 
 
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """Return a fitted search with a journal."""
+    return search(journal=tmp_path_factory.mktemp("runs") / "journal").fit(X, y)
+
+
 def tree_values(params):
     """Return mean score and mean number of leaves of a trial of `search`."""
     scores, leaves = [], []
@@ -58,9 +64,8 @@ def tree_values(params):
     return np.mean(scores), np.mean(leaves)
 
 
-def test_columns_and_choice_are_those_of_a_count_by_hand():
-    fitted = search().fit(X, y)
-    results = fitted.cv_results_
+def test_columns_and_choice_are_those_of_a_count_by_hand(earlier):
+    fitted, results = earlier, earlier.cv_results_
     scores, leaves = np.transpose([tree_values(one) for one in results["params"]])
     np.testing.assert_allclose(results["mean_test_score"], scores)
     np.testing.assert_allclose(results["mean_constraint_leaves"], leaves)
@@ -116,22 +121,20 @@ def test_every_search_keeps_its_constraints(kind):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", [BayesSearchCV, TradeoffSearchCV])
-def test_a_killed_search_ends_as_the_uninterrupted_one(kind, tmp_path):
+def test_a_killed_search_ends_as_the_uninterrupted_one(earlier, tmp_path):
     journal = tmp_path / "journal"
-    whole = search(kind).fit(X, y)
-    kill_after(6, search(kind, journal=journal), X, y)
-    again = search(kind, journal=journal).fit(X, y)
+    kill_after(6, search(journal=journal), X, y)
+    again = search(journal=journal).fit(X, y)
     for name in ("params", "violation"):
         values = [getattr(trial, name) for trial in again.trials_]
-        assert values == [getattr(trial, name) for trial in whole.trials_]
-    assert again.best_index_ == whole.best_index_
+        assert values == [getattr(trial, name) for trial in earlier.trials_]
+    assert again.best_index_ == earlier.best_index_
     frame = skbayes.load_history(journal)
-    assert frame["feasible"].tolist() == [one.feasible for one in whole.trials_]
+    assert frame["feasible"].tolist() == [one.feasible for one in earlier.trials_]
     assert read_record(journal).outcomes.keys() == {"leaves"}
     stricter = {"leaves": (n_leaves, "<= 3")}
     with pytest.raises(ValueError, match="constraints"):
-        search(kind, journal=journal, constraints=stricter).fit(X, y)
+        search(journal=journal, constraints=stricter).fit(X, y)
 
 
 def test_if_no_trial_keeps_the_constraints_the_nearest_is_chosen(capsys):
@@ -196,13 +199,12 @@ def test_outcomes_are_metrics_measures_and_scorers():
     assert fitted.cv_results_["feasible"].all()
 
 
-def two_numbers(estimator, X, y):
-    return {"a": estimator.score(X, y), "b": float(estimator.get_n_leaves())}
-
-
 def test_the_only_metric_of_a_callable_is_called_score():
     def leaves(estimator, X, y):
         return -float(estimator.get_n_leaves())
+
+    def two_numbers(estimator, X, y):
+        return {"a": estimator.score(X, y), "b": float(estimator.get_n_leaves())}
 
     fitted = search(scoring=leaves, constraints={"score": ">= -4"}, n_iter=4).fit(X, y)
     feasible = fitted.cv_results_["mean_test_score"] >= -4
@@ -217,18 +219,12 @@ def test_the_only_metric_of_a_callable_is_called_score():
     np.testing.assert_array_equal(results["feasible"], results["mean_test_b"] <= 4)
 
 
-def test_a_callable_refit_chooses_as_before_and_sees_what_is_feasible():
-    fitted = search(refit=lambda results: 0, n_iter=3).fit(X, y)
-    assert fitted.best_index_ == 0
-    fitted = search(refit=OneStandardError("max_depth")).fit(X, y)
-    assert fitted.cv_results_["feasible"][fitted.best_index_]
-
-
 @pytest.mark.parametrize("surrogate", ["gp", "tpe"])
-def test_the_model_avoids_what_violates_the_constraints(surrogate):
-    fitted = search(surrogate=surrogate, n_iter=24, initial_points=6).fit(X, y)
-    feasible = fitted.cv_results_["feasible"]
-    assert feasible[6:].mean() > 0.5
+def test_models_and_rules_choose_what_keeps_the_constraints(surrogate):
+    params = {"surrogate": surrogate, "n_iter": 24, "initial_points": 6}
+    fitted = search(refit=OneStandardError("max_depth"), **params).fit(X, y)
+    assert fitted.cv_results_["feasible"][6:].mean() > 0.5
+    assert fitted.cv_results_["feasible"][fitted.best_index_]
 
 
 def test_pruning_prunes_what_surely_violates_a_constraint():
@@ -272,9 +268,8 @@ def test_fronts_and_curves_have_nothing_that_violates_a_constraint():
     assert tradeoff.cv_results_["feasible"][tradeoff.best_index_]
 
 
-def test_a_warm_start_knows_the_outcomes(tmp_path):
-    earlier = search(journal=tmp_path / "journal").fit(X, y)
-    for source in (earlier, tmp_path / "journal"):
+def test_a_warm_start_knows_the_outcomes(earlier):
+    for source in (earlier, earlier.journal):
         fitted = search(warm_start_from=source, n_iter=1).fit(X, y)
         assert fitted.best_params_ == earlier.best_params_
         learned, observed = fitted.optimizer_._learned, earlier.optimizer_._observed
@@ -320,17 +315,15 @@ def test_scorers_of_outcomes_get_their_metadata(n_jobs):
     assert gap == pytest.approx(np.mean(expected))
 
 
-def plain_score(model, X, y, sample_weight=None):
-    return model.score(X, y, sample_weight=sample_weight)
-
-
-def unweighted_score(model, X, y):
-    return model.score(X, y)
-
-
 @pytest.mark.filterwarnings("ignore:constraints", "ignore:The scoring")
 @pytest.mark.parametrize("kind", [BayesSearchCV, ParetoSearchCV])
 def test_scorers_of_outcomes_get_the_weights_of_the_score(kind):
+    def plain_score(model, X, y, sample_weight=None):
+        return model.score(X, y, sample_weight=sample_weight)
+
+    def unweighted_score(model, X, y):
+        return model.score(X, y)
+
     weights = np.random.default_rng(0).uniform(0.1, 5.0, len(y))
     limits = {"accuracy": ">= 0.9", "plain": (plain_score, ">= 0.9")}
     limits["unweighted"] = (unweighted_score, ">= 0.9")
@@ -348,11 +341,10 @@ def test_scorers_of_outcomes_get_the_weights_of_the_score(kind):
 
 
 @pytest.mark.parametrize(
-    ("constraints", "error", "match"),
+    "constraints, error, match",
     [
         ({"recal": ">= 0.9"}, ValueError, r"constraints\['recal'\].*'recall'"),
         ({"leaf": "<= 5"}, ValueError, r"\['leaf'\]: 'leaf' is not measured"),
-        ({"recall": "0.9"}, ValueError, r"constraints\['recall'\] must be a bound"),
         ({"recall": 0.9}, ValueError, r"constraints\['recall'\] must be a bound"),
         ({"recall": []}, ValueError, r"constraints\['recall'\]: the list of bounds"),
         ({"recall": [">= 0.9", "<= 0.8"]}, ValueError, "contradict each other"),

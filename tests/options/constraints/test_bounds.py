@@ -16,7 +16,7 @@ from skbayes.options.constraints.bounds import (
     parse_constraints,
 )
 from skbayes.trial.measure import COSTS, Measure, predict_time
-from skbayes.trial.records import Fidelity, FoldResult, History, Trial, mean_outcomes
+from skbayes.trial.records import FoldResult, History, Trial, mean_outcomes
 
 # NumPy 1.25 moved it.
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -24,14 +24,24 @@ ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 X, y = load_iris(return_X_y=True)
 
 
+@pytest.mark.parametrize("is_log", [False, True])
 @pytest.mark.parametrize(
-    ("text", "is_upper", "limit"),
+    "text, is_upper, limit",
     [("<= 1e6", True, 1e6), (">=.9", False, 0.9), (" <=  -2 ", True, -2.0)],
 )
-def test_bounds_are_parsed(text, is_upper, limit):
-    bound = parse_bound("a", text, False)
-    assert (bound.is_upper, bound.limit, bound.is_log) == (is_upper, limit, False)
-    assert parse_bound("a", text, True).is_log == (limit > 0)
+def test_slacks_are_positive_exactly_where_a_bound_is_broken(
+    text, is_upper, limit, is_log
+):
+    bound = parse_bound("a", text, is_log)
+    # The slack of a negative bound has no logarithm.
+    assert bound.is_log == (is_log and limit > 0.0)
+    values = np.sort([0.0, 1e-9, limit / 2, limit, 1.0001 * limit, 3.0 * limit, 1e9])
+    slacks = np.array([bound.slack(value) for value in values])
+    broken = values > limit if is_upper else values < limit
+    np.testing.assert_array_equal(slacks > 0.0, broken)
+    assert np.all(np.isfinite(slacks))
+    assert np.all(np.diff(slacks if is_upper else -slacks) >= 0.0)
+    assert math.isnan(bound.slack(math.nan))
 
 
 @pytest.mark.parametrize(
@@ -49,20 +59,6 @@ def test_only_measures_have_logarithmic_slacks():
     assert [bound.is_log for bound in parsed.bounds] == [True, False, True, False]
     assert parsed.metrics == metrics and parsed.scorers == {"f1": "f1"}
     assert parsed.measures == {"model_size": COSTS["model_size"]}
-
-
-@pytest.mark.parametrize("is_log", [False, True])
-@pytest.mark.parametrize("is_upper", [False, True])
-def test_slacks_are_positive_exactly_where_a_bound_is_broken(is_upper, is_log):
-    bound = Bound("a", is_upper, 2.0, is_log)
-    values = [0.0, 1e-9, 1.0, 2.0, 2.0001, 5.0, 1e9]
-    slacks = [bound.slack(value) for value in values]
-    broken = [value > 2.0 if is_upper else value < 2.0 for value in values]
-    assert [slack > 0.0 for slack in slacks] == broken
-    assert np.all(np.isfinite(slacks))
-    ordered = slacks if is_upper else slacks[::-1]
-    assert ordered == sorted(ordered)
-    assert math.isnan(bound.slack(math.nan))
 
 
 def folds(*outcomes):
@@ -101,25 +97,6 @@ def test_a_bound_is_surely_broken_only_if_the_folds_agree():
     assert not BOTH.surely_broken(folds({"a": 5.0}, {}), 5, 0.01)
 
 
-def test_the_best_trial_keeps_the_constraints():
-    def trial(number, score, violation, stage=0):
-        return Trial(
-            *(number, {}, [], score),
-            extras={"violation": violation},
-            fidelity=Fidelity(stage),
-        )
-
-    trials = History([trial(0, 0.9, 0.5), trial(1, 0.8, 0.1), trial(2, 0.7, math.inf)])
-    assert trials.best.number == 1
-    trials.append(trial(3, 0.2, 0.0))
-    trials.append(trial(4, 0.3, 0.0))
-    assert trials.best.number == 4
-    trials.append(trial(5, 0.1, 0.3, stage=1))
-    assert trials.best.number == 5
-    assert [one.feasible for one in trials] == [False, False, False, True, True, False]
-    assert Trial(0, {}, [], 0.5).feasible
-
-
 LIMITS = Constraints((Bound("size", True, 100.0, True), Bound("recall", False, 0.5)))
 
 
@@ -136,16 +113,14 @@ def test_figures_say_how_far_a_bound_is():
     assert "largest of 2 values is 0.25." in sentence
     assert not LIMITS.unreachable(history([300.0, 50.0]))
     assert not LIMITS.unreachable(History())
-
-
-@pytest.mark.parametrize("kept", [False, True])
-def test_unreachable_bounds_are_reported_once(kept):
-    trials = history([50.0 if kept else 300.0] * (N_FIRST + 3))
+    # They are reported once, after the first trials, of which none failed.
+    for size in (50.0, 300.0):
+        trials = history([size] * (N_FIRST + 3))
+        texts = [unreachable_text(LIMITS, trials[: n + 1]) for n in range(len(trials))]
+        reported = [n for n, text in enumerate(texts, 1) if text is not None]
+        assert reported == ([N_FIRST] if size == 300.0 else [])
     failed = Trial(99, {}, [], math.nan, state="failed")
     assert unreachable_text(LIMITS, History([*trials[:N_FIRST], failed])) is None
-    for n in range(1, len(trials) + 1):
-        text = unreachable_text(LIMITS, trials[:n])
-        assert (text is not None) == (n == N_FIRST and not kept)
 
 
 def held_out():
@@ -179,6 +154,16 @@ def test_measures_are_those_of_the_fit():
     assert measures["time"] > 0.0
     failed = constraints.measure(fitted_result(fit_error="no"), None, True)
     assert np.all(np.isnan(list(failed.values())))
+    # The imaginary part of an outcome is dropped with a warning.
+    constraints = Constraints(
+        scorers={"scorer": lambda estimator, X, y: 1 + 9j},
+        measures={"measure": Measure(lambda estimator: 2 + 9j)},
+        metrics={"metric": "score"},
+    )
+    result = fitted_result(test_scores={"score": 3 + 9j})
+    with pytest.warns(ComplexWarning):
+        measures = constraints.measure(result, held_out, raises=False)
+    assert measures == {"scorer": 1.0, "measure": 2.0, "metric": 3.0}
 
 
 def bad(estimator, X, y):
@@ -201,18 +186,6 @@ def test_an_outcome_that_fails_is_unknown(measures):
         assert math.isnan(constraints.measure(result, held_out, raises=False)["a"])
     with pytest.raises((RuntimeError, ZeroDivisionError, ValueError, TypeError)):
         constraints.measure(result, held_out, raises=True)
-
-
-def test_the_imaginary_part_of_an_outcome_is_dropped_with_a_warning():
-    constraints = Constraints(
-        scorers={"scorer": lambda estimator, X, y: 1 + 9j},
-        measures={"measure": Measure(lambda estimator: 2 + 9j)},
-        metrics={"metric": "score"},
-    )
-    result = fitted_result(test_scores={"score": 3 + 9j})
-    with pytest.warns(ComplexWarning):
-        measures = constraints.measure(result, held_out, raises=False)
-    assert measures == {"scorer": 1.0, "measure": 2.0, "metric": 3.0}
 
 
 def test_the_time_of_predict_is_that_of_one_row():
