@@ -186,15 +186,6 @@ def test_several_outputs_as_lists_are_refused():
         out_of_fold(fits, X, splits, "predict_proba")
 
 
-@pytest.mark.parametrize("tests", [[[0, 1], [1, 2]], [[0], [1]]])
-def test_predictions_require_that_each_sample_is_tested_once(tests):
-    tree = search(DecisionTreeClassifier(), {"max_depth": [1]}, return_folds="predict")
-    tree.set_params(cv=[([0, 1, 2], test) for test in tests])
-    with pytest.raises(ValueError, match="every sample exactly once"):
-        tree.fit(X[:3], y[:3])
-    tree.set_params(cv=[([1], [2, 0]), ([0, 2], [1])]).fit(X[:3], y[:3])
-
-
 TREE = DecisionTreeClassifier(random_state=0)
 
 

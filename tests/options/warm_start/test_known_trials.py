@@ -45,7 +45,10 @@ def one(value, fine):
 
 def test_a_grid_informs_a_search_over_ranges(coarse):
     fine = space(C=(0.1, 100.0, "log-uniform"), gamma=(1e-3, 1.0, "log-uniform"))
-    for source in (coarse, coarse.cv_results_, rows_from_frame(coarse)):
+    frame = pd.DataFrame(coarse.cv_results_)
+    with pytest.raises(TypeError, match=r"got DataFrame. Pass frame.to_dict\('list'\)"):
+        known_results(frame, fine)
+    for source in (coarse, coarse.cv_results_, frame.to_dict("list")):
         results = known_results(source, fine)
         assert [params for params, _, _ in results] == [
             pytest.approx(params) for params in coarse.cv_results_["params"]
@@ -53,14 +56,6 @@ def test_a_grid_informs_a_search_over_ranges(coarse):
         scores = [score for _, score, _ in results]
         np.testing.assert_array_equal(scores, coarse.cv_results_["mean_test_score"])
         assert {noise for *_, noise in results} == {None}
-
-
-def rows_from_frame(search):
-    """Return results as the error about a data frame says."""
-    frame = pd.DataFrame(search.cv_results_)
-    with pytest.raises(TypeError, match=r"got DataFrame. Pass frame.to_dict\('list'\)"):
-        known_results(frame, space(C=(0.1, 1.0)))
-    return frame.to_dict("list")
 
 
 def test_a_narrower_range_drops_the_rest_with_one_warning(coarse):
@@ -83,17 +78,15 @@ def test_values_become_those_of_the_space(values, kind):
     for value in ("a", 2, True, None):
         ((params, _, _),) = one(np.array([value])[0], space(x=["a", 2, True, None]))
         assert type(params["x"]) is type(value)
+    # Lists and the ends of a range forgive rounding.
     ((params, _, _),) = one(0.1 + 0.2, space(x=[0.1, 0.2, 0.3]))
-    assert params["x"] == 0.3  # forgives rounding
+    assert params["x"] == 0.3
+    for value in (9.999999999999999e-06, 1.0000000000000002):
+        ((params, _, _),) = one(value, space(x=(1e-5, 1.0, "log-uniform")))
+        assert params["x"] in (1e-5, 1.0)
     # The constraint is not asked.
     fine = Space.from_notation({"x": (0.0, 1.0)}, lambda params: False)
     assert one(0.5, fine) == [({"x": 0.5}, 1.0, None)]
-
-
-@pytest.mark.parametrize("value", [9.999999999999999e-06, 1.0000000000000002])
-def test_the_ends_of_a_range_forgive_rounding(value):
-    ((params, _, _),) = one(value, space(x=(1e-5, 1.0, "log-uniform")))
-    assert params["x"] in (1e-5, 1.0)
 
 
 VALUES = [9.9e-6, 1.001, None, "scale", math.nan, math.inf, True, [0.1], {"text": "x"}]
@@ -167,9 +160,12 @@ def test_partial_trials_count_with_their_noise():
         results = known_results(History(trials), space(x=(0, 9)))
     assert results == [({"x": 0}, 0.5, None), ({"x": 1}, 0.25, 0.125)]
     assert known_results(History(), space(x=(0, 1))) == []
-
-
-def test_partial_trials_of_several_metrics_count_for_the_guiding_one():
+    # Scores of a table that are not finite are those of failures.
+    table = rows_of([math.nan, 1.0, -math.inf, 2.0], [{"x": i} for i in range(4)])
+    with pytest.warns(UserWarning, match=r"3 of 4 .*\(1 outside search_spaces, 2 "):
+        assert known_results(table, space(x=(0, 2))) == [({"x": 1}, 1.0, None)]
+    assert known_results(rows_of([], []), space(x=(0, 1))) == []
+    # Of several metrics, the guiding one has a prediction.
     nan = math.nan
     folds = [FoldResult({"a": 1.0, "b": 2.0}), FoldResult({"a": nan, "b": nan})]
     source = BayesSearchCV(SVC(), {})
@@ -238,17 +234,6 @@ def test_failures_and_times_of_a_study():
     np.testing.assert_equal([one.score for one in trials], [0.5, 0.25, math.nan])
     with pytest.warns(UserWarning):
         assert len(known_results(source, fine)) == 2
-
-
-def test_failed_fits_are_counted_apart():
-    table = rows_of([math.nan, 1.0, -math.inf, 2.0], [{"x": i} for i in range(4)])
-    with pytest.warns(UserWarning) as caught:
-        results = known_results(table, space(x=(0, 2)))
-    assert results == [({"x": 1}, 1.0, None)]
-    assert "3 of 4 known configurations are ignored (1 outside search_spaces, 2 " in (
-        str(caught[0].message)
-    )
-    assert known_results(rows_of([], []), space(x=(0, 1))) == []
 
 
 TWO_OBJECTIVES = study(*ENDED)
