@@ -1,21 +1,24 @@
-import sys
-
 import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
 from skbayes.space import Ordinal, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer
-from skbayes.text.search_spaces import (
-    SPACES,
-    first_points,
-    text_space,
-)
-from skbayes.utils.optional import log_once
+from skbayes.text.search_spaces import SPACES, first_points, text_space
 
 PIPELINE = Pipeline(
     [("vectorizer", NGramVectorizer()), ("classifier", LiblinearClassifier())]
 )
+
+
+def _offered(space, name):
+    columns = Space.from_notation(space).columns
+    return {
+        value
+        for column in columns
+        if column.name == f"vectorizer__{name}"
+        for value in column.dimension.values
+    }
 
 
 def _draws(space, n):
@@ -68,21 +71,34 @@ def test_first_points_lie_in_the_space(language):
     assert all(point in space for point in first_points(language))
 
 
-def test_options_depend_on_the_language():
-    assert _offered(text_space("paper", language="korean"), "stop_words") == {
-        None,
-        "korean",
-    }
-    assert _offered(text_space("paper", language=None), "stop_words") == {None}
-    irish = text_space("extended", language="irish")
-    assert _offered(irish, "stemmer") == {None, "irish"}
-    assert _offered(irish, "stop_words") == {None}
+@pytest.mark.parametrize(
+    "space, options, stop_words, stemmers",
+    [
+        ("paper", {"language": "korean"}, {None, "korean"}, set()),
+        ("paper", {"language": None}, {None}, set()),
+        ("extended", {"language": "irish"}, {None}, {None, "irish"}),
+        # Stop words are offered if there are no stems.
+        ("extended", {"language": "korean"}, {None, "korean"}, {None}),
+        ("extended", {"stop_words": {"b", "a"}}, {None, ("a", "b")}, {None, "english"}),
+        (
+            "paper",
+            {"language": "klingon", "stop_words": ["b", "a"]},
+            {None, ("a", "b")},
+            set(),
+        ),
+    ],
+)
+def test_options_depend_on_the_language(space, options, stop_words, stemmers):
+    branches = text_space(space, **options)
+    assert _offered(branches, "stop_words") == stop_words
+    assert _offered(branches, "stemmer") == stemmers
+
+
+def test_other_languages_and_spaces_are_refused():
     with pytest.raises(ValueError, match="language='klingon' is not supported"):
         text_space("paper", language="klingon")
     with pytest.raises(ValueError, match="space must be one of"):
         text_space("large")
-    branches = text_space("paper", language="klingon", stop_words=["b", "a"])
-    assert branches[1]["vectorizer__stop_words"] == [None, ("a", "b")]
 
 
 def test_changes_keep_what_their_options_demand():
@@ -111,17 +127,17 @@ def test_changes_of_the_tree(ngrams, tree):
     assert [branch["vectorizer__ngram_range"] for branch in branches] == tree
 
 
-def test_orders_of_the_extended_space_are_one_ordered_choice():
-    ngram_ranges = [(2, 2), (1, 5)]
-    for changes in ({}, {"vectorizer__ngram_range": ngram_ranges}):
-        (space,) = text_space("extended", changes=changes)
-        for sub in space["vectorizer__analyzer"].sub_spaces:
-            orders = sub["vectorizer__ngram_range"]
-            if changes:
-                assert orders == ngram_ranges
-            else:
-                assert isinstance(orders, Ordinal)
-                assert list(orders.values) == sorted(orders.values)
+@pytest.mark.parametrize("ngram_ranges", [None, [(2, 2), (1, 5)]])
+def test_orders_of_the_extended_space_are_one_ordered_choice(ngram_ranges):
+    changes = {"vectorizer__ngram_range": ngram_ranges} if ngram_ranges else {}
+    (space,) = text_space("extended", changes=changes)
+    for sub in space["vectorizer__analyzer"].sub_spaces:
+        orders = sub["vectorizer__ngram_range"]
+        if ngram_ranges:
+            assert orders == ngram_ranges
+        else:
+            assert isinstance(orders, Ordinal)
+            assert list(orders.values) == sorted(orders.values)
 
 
 def test_many_characters_leave_words_only():
@@ -134,26 +150,8 @@ def test_many_characters_leave_words_only():
     assert (3, 6) in _offered(branches, "ngram_range")
 
 
-@pytest.fixture
-def no_package(monkeypatch):
-    for module in ("snowballstemmer", "stop_words"):
-        monkeypatch.setitem(sys.modules, module, None)
-    log_once.cache_clear()
-    yield
-    log_once.cache_clear()
-
-
-def _offered(space, name):
-    columns = Space.from_notation(space).columns
-    return {
-        value
-        for column in columns
-        if column.name == f"vectorizer__{name}"
-        for value in column.dimension.values
-    }
-
-
-def test_english_stems_are_left_out_without_their_package(no_package, caplog):
+def test_english_stems_are_left_out_without_their_package(hide, caplog):
+    hide("snowballstemmer", "stop_words")
     text_space("paper")  # scikit-learn's stop words
     for _ in range(2):
         space = text_space("extended")
@@ -166,25 +164,17 @@ def test_english_stems_are_left_out_without_their_package(no_package, caplog):
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_another_language_needs_a_package(space, no_package):
+def test_another_language_needs_a_package(space, hide):
+    hide("snowballstemmer", "stop_words")
     with pytest.raises(ImportError, match=r'"skbayes\[text\]"'):
         text_space(space, language="german")
     branches = text_space(space, language="german", stop_words=["und"])
     assert _offered(branches, "stop_words") == {None, ("und",)}
 
 
-def test_one_of_two_packages_is_enough(monkeypatch, caplog):
-    monkeypatch.setitem(sys.modules, "stop_words", None)
+def test_one_of_two_packages_is_enough(hide, caplog):
+    hide("stop_words")
     space = text_space("extended", language="german")
     assert _offered(space, "stemmer") == {None, "german"}
     assert _offered(space, "stop_words") == {None}
     assert not caplog.records
-
-
-def test_stop_words_are_offered_where_there_are_no_stems():
-    space = text_space("extended", language="korean")
-    assert _offered(space, "stemmer") == {None}
-    assert _offered(space, "stop_words") == {None, "korean"}
-    branches = text_space("extended", stop_words={"b", "a"})
-    assert _offered(branches, "stemmer") == {None, "english"}
-    assert _offered(branches, "stop_words") == {None, ("a", "b")}
