@@ -15,7 +15,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -46,6 +46,10 @@ def _boosting(package, **params):
     module = pytest.importorskip(package)
     names = {"lightgbm": "LGBM", "xgboost": "XGB", "catboost": "CatBoost"}
     return getattr(module, f"{names[package]}Classifier")(**params)
+
+
+def _model(estimator):
+    return _boosting(estimator) if isinstance(estimator, str) else estimator
 
 
 WRAPPED = {
@@ -263,42 +267,36 @@ class Child(Own):
         self.values = values
 
 
-REAL = ("real", "optional", "default")
-SILENT = ("whole", "either", "three", "n_parts", "max_depth", "flag")
+# An estimator, its parameters, and why integers are probably not meant.
+TYPES = [
+    (Own(), "real optional default", "accepts any real number"),
+    (Own(), "unknown one zero", "does not declare a type"),
+    (Own(), "whole either three n_parts max_depth flag", None),
+    ("xgboost", "gamma subsample eta reg_alpha", "only integers"),
+    ("catboost", "subsample rsm l2_leaf_reg", "only integers"),
+    ("lightgbm", "subsample feature_fraction", "only integers"),
+]
+ONE_BY_ONE = [(one, name, why) for one, names, why in TYPES for name in names.split()]
 
 
-@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: make_pipeline(one)])
-@pytest.mark.parametrize("name", [*REAL, *SILENT, "unknown", "one", "zero"])
-def test_integers_as_bounds_of_a_real_parameter_get_a_warning(name, wrap):
-    estimator = wrap(Own())
-    full = name if isinstance(estimator, Own) else f"own__{name}"
-    if name in SILENT:
-        _check(estimator, {full: (0, 1)})
+@in_places("estimator name why", ONE_BY_ONE)
+def test_integers_as_bounds_of_a_real_parameter_get_a_warning(
+    estimator, name, why, place
+):
+    prefix, wrap = WRAPPED[place]
+    model, full = wrap(_model(estimator)), prefix + name
+    if why is None:
+        _check(model, {full: (0, 1)})
         return
-    reason = "accepts any real number" if name in REAL else "does not declare a type"
-    with pytest.warns(UserWarning, match=rf"{full}'.*{reason}.*\(0\.0, 1\.0\)"):
-        _check(estimator, {full: (0, 1)})
-    _check(estimator, {full: Integer(0, 1)})
-    _check(estimator, {full: (0.0, 1.0)})
+    with pytest.warns(UserWarning, match=rf"{full}'.*{why}.*\(0\.0, 1\.0\)"):
+        _check(model, {full: (0, 1)})
+    _check(model, {full: Integer(0, 1)})
+    _check(model, {full: (0.0, 1.0)})
 
 
 def test_types_are_found_behind_keywords():
     assert number_types(Child(), "real") == number_types(Own(), "real")
     assert number_types(Child(), "values") == set()
-
-
-@in_places(
-    "package name",
-    [
-        *(("xgboost", name) for name in ("gamma", "subsample", "eta", "reg_alpha")),
-        *(("catboost", name) for name in ("subsample", "rsm", "l2_leaf_reg")),
-        *(("lightgbm", name) for name in ("subsample", "feature_fraction")),
-    ],
-)
-def test_integers_as_bounds_get_a_warning_for_boosting(package, name, place):
-    prefix, wrap = WRAPPED[place]
-    with pytest.warns(UserWarning, match=rf"{name}'.*only integers.*\(0\.0, 1\.0\)"):
-        _check(wrap(_boosting(package)), {f"{prefix}{name}": (0, 1)})
 
 
 # -- long uniform ranges ---------------------------------------------------------------
@@ -328,16 +326,15 @@ NOT_LONG = [
 @in_places("estimator name pair", LONG)
 def test_a_long_uniform_range_of_a_scale_gets_a_warning(estimator, name, pair, place):
     prefix, wrap = WRAPPED[place]
-    model = _boosting(estimator) if isinstance(estimator, str) else estimator
     low, high = pair
     right = re.escape(f"Write ({low}, {high}, 'log-uniform'), or ({low}, {high}, 'un")
     with pytest.warns(UserWarning, match=f"'{prefix}{name}': .* is uniform.*{right}"):
-        _check(wrap(model), {f"{prefix}{name}": pair})
+        _check(wrap(_model(estimator)), {f"{prefix}{name}": pair})
 
 
 @pytest.mark.parametrize(("estimator", "space"), NOT_LONG)
 def test_other_ranges_get_no_warning(estimator, space):
-    _check(_boosting(estimator) if isinstance(estimator, str) else estimator, space)
+    _check(_model(estimator), space)
 
 
 def test_a_long_range_of_integers_gets_one_warning_with_the_range_to_write():

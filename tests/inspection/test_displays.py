@@ -37,6 +37,10 @@ DISPLAYS = [
 # Displays that reject searches without the data to display.
 SPECIAL = [ParetoDisplay, TradeoffDisplay]
 
+# Fewer values and parameters than by default.
+FAST = {PartialDependenceDisplay: {"resolution": 4}}
+SMALL = {PartialDependenceDisplay: {"params": ["C", "kernel"], "resolution": 4}}
+
 each_display = pytest.mark.parametrize("display", DISPLAYS)
 
 
@@ -54,14 +58,15 @@ def pixels(display):
 @each_display
 def test_a_pickled_search_or_the_stored_data_give_the_same_picture(display):
     search = drawn.search("stages")
-    original = display.from_search(search)
+    original = display.from_search(search, **SMALL.get(display, {}))
     stored = {
         name: getattr(original, name) for name in inspect.signature(display).parameters
     }
     again = display(**stored)
     assert not hasattr(again, "ax_")
     assert again.plot() is again
-    unpickled = display.from_search(pickle.loads(pickle.dumps(search)))
+    again_search = pickle.loads(pickle.dumps(search))
+    unpickled = display.from_search(again_search, **SMALL.get(display, {}))
     for other in (again, unpickled):
         assert other.figure_ is not original.figure_
         np.testing.assert_array_equal(pixels(other), pixels(original))
@@ -109,7 +114,8 @@ def sources(folder):
 def test_any_source_is_drawn_on_a_dark_background(display, tmp_path):
     with plt.style.context("dark_background"):
         for source in sources(tmp_path):
-            assert_texts_are_light(display.from_history(source))
+            options = FAST.get(display, {})
+            assert_texts_are_light(display.from_history(source, **options))
 
 
 def colors(ax):
@@ -125,7 +131,8 @@ def colors(ax):
 def test_axes_of_the_user_are_drawn_on_as_they_are(display):
     with plt.style.context("dark_background"):
         (left, right), other = plt.subplots(1, 2)[1], plt.subplots()[1]
-        drawn_display = display.from_search(drawn.search("bayes"), ax=right)
+        options = {"ax": right, **SMALL.get(display, {})}
+        drawn_display = display.from_search(drawn.search("bayes"), **options)
         right.figure.draw_without_rendering()
     assert drawn_display.figure_ is right.figure
     assert len(left.get_children()) == len(plt.subplots()[1].get_children())
