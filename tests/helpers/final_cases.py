@@ -16,18 +16,14 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from simple_estimators import Unpicklable
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import (
-    accuracy_score,
-    get_scorer,
-    log_loss,
-    mean_squared_error,
-)
+from sklearn.metrics import accuracy_score, get_scorer, log_loss, mean_squared_error
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GroupKFold,
@@ -61,14 +57,6 @@ class Reluctant(LogisticRegression):
 
     def predict(self, X):
         return self.classes_[np.argmax(self.predict_proba(X) - [0.2, 0.0], axis=1)]
-
-
-class Locked(DecisionTreeClassifier):
-    """Tree whose fits cannot be pickled."""
-
-    def fit(self, X, y, sample_weight=None, check_input=True):
-        self.lock_ = (step for step in ())
-        return super().fit(X, y, sample_weight)
 
 
 class Failing(DecisionTreeClassifier):
@@ -105,7 +93,7 @@ LEARNERS = {
     "SVC": ("multiclass", SVC(), {"C": SMOOTH}),
     "one against one": ("multiclass", ONE_VS_ONE, {"C": SMOOTH}),
     "own predict": ("binary", Reluctant(max_iter=50), {"C": SMOOTH}),
-    "locked": ("binary", Locked(random_state=0), TREES),
+    "locked": ("binary", Unpicklable(random_state=0), TREES),
     "failing": ("binary", Failing(random_state=0), TREES),
     "labels": ("labels", DecisionTreeClassifier(random_state=0), TREES),
     "one label each": ("labels", OneVsRestClassifier(LOGISTIC), INNER),
@@ -340,15 +328,11 @@ class Case:
         """Return the configuration of each member, in the order of the fits."""
         if not self.is_ensemble:
             return [self.search.best_params_]
-        n_fits, weights = (
-            len(self.search.best_estimator_.estimators_),
-            self.result.weights,
-        )
-        return [
-            self.search.trials_[number].params
-            for number, weight in weights.items()
-            for _ in range(round(n_fits * weight))
-        ]
+        n_fits = len(self.search.best_estimator_.estimators_)
+        members = []
+        for number, weight in self.result.weights.items():
+            members += [self.search.trials_[number].params] * round(n_fits * weight)
+        return members
 
 
 # -- laws ---------------------------------------------------------------------------
@@ -475,12 +459,10 @@ LAWS = (
     clones_can_be_fitted_again,
 )
 SCORES = {
-    "accuracy": lambda y, mean, predicted, labels: accuracy_score(y, predicted),
-    "neg_log_loss": lambda y, mean, predicted, labels: (
-        -log_loss(y, mean, labels=labels)
-    ),
-    "neg_mean_squared_error": lambda y, mean, predicted, labels: (
-        -mean_squared_error(y, predicted)
+    "accuracy": lambda y, mean, y_pred, labels: accuracy_score(y, y_pred),
+    "neg_log_loss": lambda y, mean, y_pred, labels: -log_loss(y, mean, labels=labels),
+    "neg_mean_squared_error": lambda y, mean, y_pred, labels: (
+        -mean_squared_error(y, y_pred)
     ),
 }
 # Parameters that errors before the first fit may name.
@@ -489,9 +471,9 @@ REFUSED = ("refit", "return_folds", "constraints", "early_stopping", "pruning")
 
 def accepts_weights(estimator):
     """Return whether all fits of an estimator accept weights."""
-    return isinstance(
-        estimator, DecisionTreeClassifier | LogisticRegression | SVC | Ridge
-    ) or isinstance(estimator, DecisionTreeRegressor | HistGradientBoostingClassifier)
+    kinds = DecisionTreeClassifier | LogisticRegression | SVC | Ridge
+    kinds |= DecisionTreeRegressor | HistGradientBoostingClassifier
+    return isinstance(estimator, kinds)
 
 
 def with_metric(refit, metric):

@@ -20,7 +20,7 @@ class Recorder:
         self.events.append((hook, path, type(estimator).__name__, estimator))
 
     def __getstate__(self):
-        return {"events": [], "limits": {}, "weights": defaultdict(list)}
+        return vars(self) | {"events": [], "limits": {}, "weights": defaultdict(list)}
 
     def setup(self, estimator, context):
         self._note("setup", estimator, context)
@@ -43,31 +43,19 @@ class PropagatedRecorder(Recorder):
     max_propagation_depth = None
 
 
-class Stopper:
-    """Callback that stops the search after the evaluation with the number `task`."""
+class Stopper(Recorder):
+    """Recorder that stops the search after the evaluation with the number `task`."""
 
     def __init__(self, task):
+        super().__init__()
         self.task = task
 
-    def setup(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
     def on_fit_task_end(self, estimator, context):
-        if context.task_name == "candidate-split-evaluation":
-            return context.task_id == self.task
-
-    def teardown(self, estimator, context):
-        pass
+        merged = getattr(context, "source_task_name", None) or context.task_name
+        return merged == "candidate-split-evaluation" and context.task_id == self.task
 
 
 class PropagatedStopper(Stopper):
     """Stopper that is propagated to inner estimators."""
 
     max_propagation_depth = None
-
-    def on_fit_task_end(self, estimator, context):
-        merged = context.source_task_name or context.task_name
-        return merged == "candidate-split-evaluation" and context.task_id == self.task

@@ -160,10 +160,9 @@ class Whole(DecisionTreeClassifier):
 class Unpicklable(DecisionTreeClassifier):
     """Tree whose fits cannot be pickled."""
 
-    def fit(self, X, y, check_input=True):
-        self.rows_ = iter(())
+    def fit(self, X, y, sample_weight=None, check_input=True):
         self.function_ = (row for row in X)
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
 
 class Ballast(DecisionTreeClassifier):
