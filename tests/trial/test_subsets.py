@@ -29,8 +29,10 @@ def sized(sizes, subset=0):
     return [Sample(train_size=size, subset=subset) for size in sizes]
 
 
-def rows(subsets, split, sample, splits=SPLITS):
-    return subsets.rows(split, splits[split][0], sample)
+def of_one(train, size, **kwargs):
+    """Return a subset of one training set."""
+    subsets = Subsets.draw([(train, [])], sized([size]), **kwargs)
+    return subsets.rows(0, train, *sized([size]))
 
 
 @pytest.mark.parametrize("labels", [None, LABELS])
@@ -39,7 +41,7 @@ def test_subsets_are_nested_sorted_and_of_the_size_asked_for(labels):
     for split, (train, _) in enumerate(SPLITS):
         before = set()
         for size in (0.05, 0.1, 20, 0.3, 0.5, 0.8, 149):
-            chosen = rows(subsets, split, Sample(train_size=size))
+            chosen = subsets.rows(split, train, *sized([size]))
             n_rows = size if isinstance(size, int) else round(size * len(train))
             assert len(chosen) == n_rows
             # In the order of the training set, and among its rows.
@@ -70,8 +72,7 @@ def test_each_class_has_its_share(counts, size, seed):
         with pytest.raises(ValueError, match=rf"\({len(counts)} rows\)"):
             checked([(train, [])], sized([size]), labels=labels, seed=seed)
         return
-    subsets = Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
-    chosen = subsets.rows(0, train, Sample(train_size=size))
+    chosen = of_one(train, size, labels=labels, seed=seed)
     counts_chosen = np.bincount(labels[chosen], minlength=len(counts))
     # The first row of each class comes first, at the expense of other rows.
     due = np.array(counts) * n_rows / len(labels)
@@ -85,7 +86,7 @@ def test_a_subset_has_whole_groups():
     subsets = Subsets.draw(splits, sized([0.3, 0.5, 73]), groups=groups)
     for split, (train, _) in enumerate(splits):
         for size, n_rows in ((0.3, (40, 50)), (0.5, (70, 80)), (73, (70,))):
-            chosen = rows(subsets, split, Sample(train_size=size), splits)
+            chosen = subsets.rows(split, train, *sized([size]))
             assert len(chosen) in n_rows
             of_group = np.bincount(groups[chosen], minlength=20)
             assert set(of_group) == {0, 10}
@@ -96,49 +97,38 @@ def test_groups_of_one_class_each_are_stratified():
     groups = np.repeat(np.arange(40), 5)
     labels = (groups >= 30).astype(int)
     train = np.arange(200)
-    subsets = Subsets.draw([(train, [])], sized([0.2]), labels=labels, groups=groups)
-    chosen = subsets.rows(0, train, Sample(train_size=0.2))
+    chosen = of_one(train, 0.2, labels=labels, groups=groups)
     np.testing.assert_array_equal(np.bincount(labels[chosen]), [30, 10])
     # Targets without classes are not stratified.
     for labels in (RNG.random(200), RNG.integers(0, 2, (200, 3))):
-        subsets = Subsets.draw([(train, [])], sized([1]), labels=labels)
-        assert len(subsets.rows(0, train, Sample(train_size=1))) == 1
+        assert len(of_one(train, 1, labels=labels)) == 1
 
 
 def test_a_seed_draws_the_same_again_and_each_subset_is_another():
-    samples = [*sized([0.3]), *sized([0.3], 1)]
+    samples, train = [*sized([0.3]), *sized([0.3], 1)], SPLITS[0][0]
     one, same, other = (
         Subsets.draw(SPLITS, samples, labels=LABELS, seed=seed) for seed in (3, 3, 4)
     )
-    first = rows(one, 0, samples[0])
+    first = one.rows(0, train, samples[0])
     for equal in (same, pickle.loads(pickle.dumps(one))):
-        np.testing.assert_array_equal(rows(equal, 0, samples[0]), first)
-    for another in (rows(one, 0, samples[1]), rows(other, 0, samples[0])):
-        assert set(another) != set(first)
+        np.testing.assert_array_equal(equal.rows(0, train, samples[0]), first)
+    for subsets, sample in ((one, samples[1]), (other, samples[0])):
+        assert set(subsets.rows(0, train, sample)) != set(first)
 
 
 def test_masks_and_indices_are_the_same():
     train = SPLITS[0][0]
-    mask = np.zeros(len(X), dtype=bool)
-    mask[train] = True
-    by_index, by_mask = (
-        Subsets.draw([(one, [])], sized([0.3]), n_samples=len(X), labels=LABELS).rows(
-            0, one, Sample(train_size=0.3)
-        )
-        for one in (train, mask)
-    )
-    np.testing.assert_array_equal(by_index, by_mask)
+    mask = np.isin(np.arange(len(X)), train)
+    kwargs = {"n_samples": len(X), "labels": LABELS}
+    of_mask, of_indices = (of_one(one, 0.3, **kwargs) for one in (mask, train))
+    np.testing.assert_array_equal(of_mask, of_indices)
 
 
 @pytest.mark.parametrize(
     "size, kwargs, smallest",
     [
         (2, {"labels": LABELS}, "one row of each class.* at least 3"),
-        (
-            0.01,
-            {"labels": LABELS},
-            r"one row of each class.* at least 0.0167 \(3 rows\)",
-        ),
+        (0.01, {"labels": LABELS}, r"of each class.* at least 0.0167 \(3 rows\)"),
         (0.01, {"groups": np.repeat([0, 1], 100)}, r"one whole group.* rows\)"),
         (151, {}, "more than any training set has; the largest has 150"),
     ],
