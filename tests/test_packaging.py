@@ -46,12 +46,10 @@ def test_the_version_is_the_same_everywhere(project):
     version = importlib.metadata.version("skbayes")
     assert version == skbayes.__version__ == project["version"]
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", version)
-
-
-def test_version_is_in_the_changelog(project):
+    assert f"version: {version}" in (ROOT / "CITATION.cff").read_text("utf-8")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    version = project["version"].partition(".dev")[0]
-    heading = rf"^## {re.escape(version)} \((unreleased|\d{{4}}-\d\d-\d\d)\)$"
+    number = re.escape(version.partition(".dev")[0])
+    heading = rf"^## {number} \((unreleased|\d{{4}}-\d\d-\d\d)\)$"
     assert re.search(heading, changelog, re.MULTILINE)
 
 
@@ -63,11 +61,8 @@ def test_a_workflow_calls_each_program_of_ci():
     assert all(f"bash .ci/{name}\n" in called for name in programs)
 
 
-def test_typing_marker_is_installed():
+def test_typing_marker_and_license_are_distributed():
     assert files("skbayes").joinpath("py.typed").is_file()
-
-
-def test_license_is_distributed():
     metadata = importlib.metadata.metadata("skbayes")
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert "LICENSE" in metadata.get_all("License-File")
@@ -124,7 +119,7 @@ def test_paths_of_a_machine_are_recognized():
     for text in (b"see /" + b"home/someone/x", b'"/' + b'root/.cache"'):
         assert MACHINE_PATH.search(text)
     assert MACHINE_PATH.search(b"C:\\" + b"Users\\someone")
-    for text in (b"https://example.org/home/page", b"~/home/x", b"docs/work/x"):
+    for text in (b"https://example.org/home/page", b"~/home/x", b"docs/opt/x"):
         assert not MACHINE_PATH.search(text)
 
 
@@ -143,9 +138,7 @@ def test_another_project_with_the_same_import_name_is_noticed(tmp_path):
     assert "UserWarning: The package sklearn-bayes is installed" in process.stderr
 
 
-def test_release_files_have_the_version_and_the_requirements(project):
-    citation = (ROOT / "CITATION.cff").read_text()
-    assert f"version: {skbayes.__version__}" in citation
+def test_the_recipe_of_conda_has_the_requirements(project):
     recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
     for requirement in project["dependencies"]:
         assert f"    - {requirement.replace('>=', ' >=')}" in recipe

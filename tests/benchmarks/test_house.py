@@ -4,13 +4,6 @@ import house
 import pytest
 
 RULES = {
-    "circle": (
-        {
-            "space/a.py": "import skbayes.space.b",
-            "space/b.py": "import skbayes.space.a",
-        },
-        ["circle of imports: skbayes.space.a - skbayes.space.b"],
-    ),
     "circle within a function": (
         {
             "space/a.py": "def f():\n    from skbayes.space import b",

@@ -6,16 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import loguniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV
+from skbayes import BayesSearchCV, ParetoSearchCV
 from skbayes.loop import NoImprovement
-from skbayes.space import Real
 
 # Mistake, code and message.
 ROW = re.compile(
@@ -38,18 +36,11 @@ ROWS = [
 
 
 # Calls whose messages need no row on the page, because they name the correct notation.
+# Tests of spaces, constraints and journals have those of their arguments.
 SELF_EXPLANATORY = """
 BayesSearchCV(pipeline, {"svc_C": (0.1, 10.0)}).fit(X, y)
     ValueError: search_spaces names 'svc_C', which Pipeline does not have. Did you
     mean 'svc__C'?
-
-BayesSearchCV(pipeline, {"svm__C": (0.1, 10.0)}).fit(X, y)
-    ValueError: search_spaces names 'svm__C', which Pipeline does not have. Did you
-    mean 'svc__C'?
-
-BayesSearchCV(SVC(), [space, {"gama": [0.1, 1]}]).fit(X, y)
-    ValueError: search_spaces names 'gama', which SVC does not have. Did you mean
-    'gamma'?
 
 BayesSearchCV(SVC(), {"C": (1.0, 1.0)}).fit(X, y)
     ValueError: Parameter 'C': Real: low must be smaller than high, got low=1.0,
@@ -58,7 +49,6 @@ BayesSearchCV(SVC(), {"C": (1.0, 1.0)}).fit(X, y)
 BayesSearchCV(SVC(), {"C": (0.1, 10.0, "loguniform")}).fit(X, y)
     ValueError: Parameter 'C': Real: prior must be 'uniform' or 'log-uniform', got
     'loguniform'.
-
 
 BayesSearchCV(SVC(), {"C": (0.1, 10.0, "uniform", "C")}).fit(X, y)
     ValueError: Parameter 'C': a range has no fourth item, got 'C'; write (low,
@@ -73,21 +63,9 @@ BayesSearchCV(SVC(), {"C": [(0.1, 10.0)]}).fit(X, y)
     float in the range (0.0, inf]. Got (0.1, 10.0) instead. Write a range without a
     list around it.
 
-BayesSearchCV(SVC(), {"C": []}).fit(X, y)
-    ValueError: Parameter grid for parameter 'C' need to be a non-empty sequence,
-    got: []
-
 BayesSearchCV(SVC(), [("C", (0.1, 10.0))]).fit(X, y)
     TypeError: search_spaces must be a dict from parameter names to their possible
     values, or a list of such dicts, got a list with ('C', (0.1, 10.0)).
-
-BayesSearchCV(SVC(), {"C": loguniform}).fit(X, y)
-    TypeError: Parameter 'C': the distribution has no parameters yet; freeze it:
-    loguniform(low, high).
-
-BayesSearchCV(SVC(), {"C": Real}).fit(X, y)
-    TypeError: Parameter 'C': got the class Real; write Real(...) with its
-    arguments.
 
 BayesSearchCV(SVC(), space, constraints=lambda p: p["c"] > 1).fit(X, y)
     ValueError: The constraint raised KeyError('c') …
@@ -124,10 +102,6 @@ BayesSearchCV(SVC(), space, n_iter=0).fit(X, y)
     InvalidParameterError: The 'n_iter' parameter of BayesSearchCV must be an int in
     the range [1, inf) or None. Got 0 instead.
 
-BayesSearchCV(SVC(), space, n_iter=1e2).fit(X, y)
-    InvalidParameterError: The 'n_iter' parameter of BayesSearchCV must be an int in
-    the range [1, inf) or None. Got 100.0 instead.
-
 BayesSearchCV(SVC(), space, n_jobs="all").fit(X, y)
     InvalidParameterError: The 'n_jobs' parameter of BayesSearchCV must be an int
     such as 2, -1 for all processors, or None. Got 'all' instead.
@@ -162,16 +136,9 @@ BayesSearchCV(SVC(), space, stopper=NoImprovement).fit(X, y)
     TypeError: stopper must be a callable or a list of callables, got the class
     NoImprovement; write NoImprovement(...) with its parameters.
 
-BayesSearchCV(SVC(), space, warm_start_from="last_week.journal").fit(X, y)
-    FileNotFoundError: warm_start_from: journal: there is no file '…last_week.journal'.
-
 BayesSearchCV(boosting, {"n_estimators": (10, 100)}, early_stopping="auto").fit(X, y)
     ValueError: early_stopping='auto' removes n_estimators from search_spaces, which has
     no other parameter.
-
-BayesSearchCV(SVC(), space, constraints={"recall_macro": 0.9}).fit(X, y)
-    ValueError: constraints['recall_macro'] must be a bound such as '<= 1e6' or '>=
-    0.9', a list of bounds, or a tuple of an outcome and its bound, got 0.9.
 
 search.best_params_
     NotFittedError: This BayesSearchCV instance is not fitted yet. Call 'fit' with X
@@ -184,21 +151,13 @@ BayesSearchCV(SVC(), space, warm_start_from=search).fit(X, y)
 fitted.best_params
     AttributeError: 'BayesSearchCV' object has no attribute 'best_params'. Did you
     mean 'best_params_'?
-
-Optimizer(space).tell({"c": 1.0}, 0.9)
-    ValueError: Parameter 'C' is missing. Parameter 'c' is not in the space. Did you
-    mean 'C'? The configuration: {'c': 1.0}
-
-Optimizer(space).tell({"C": 1.0}, "0.9")
-    TypeError: score must be a number, got '0.9'.
 """
 MORE_ROWS = [
     [code, _one_line(message)]
     for code, message in re.findall(r"^(\S.*)\n((?: {4}.*\n)+)", SELF_EXPLANATORY, re.M)
 ]
 MORE_NAMES = {
-    cls.__name__: cls
-    for cls in (NoImprovement, Optimizer, ParetoSearchCV, Real, StratifiedKFold)
+    cls.__name__: cls for cls in (NoImprovement, ParetoSearchCV, StratifiedKFold)
 }
 
 
@@ -206,7 +165,7 @@ MORE_NAMES = {
 def names():
     """Return the names that the page defines first, and those of the other calls."""
     (setup,) = re.findall(r"code-block:: python\n\n((?:(?: {3}.*)?\n)+)", PAGE)
-    namespace = {"loguniform": loguniform, **MORE_NAMES}
+    namespace = dict(MORE_NAMES)
     exec("if True:\n" + setup, namespace)
     return namespace
 

@@ -61,13 +61,18 @@ def test_a_seed_makes_a_study_reproducible():
     assert params[0] == params[1] != params[2]
 
 
-def test_a_finite_space_is_tried_completely_and_then_again():
-    study = run(lambda trial: trial.suggest_int("x", 0, 5), 8, surrogate="graph")
-    assert sorted(t.params["x"] for t in study.trials[:6]) == [0, 1, 2, 3, 4, 5]
-    assert len(study.trials) == 8
-    study = run(lambda trial: trial.suggest_categorical("x", "abcd") != "c", 6, seed=0)
-    assert sorted(t.params["x"] for t in study.trials[:4]) == list("abcd")
-    assert len(study.trials) == 6
+@pytest.mark.parametrize(
+    "suggest, values",
+    [
+        (lambda trial: trial.suggest_int("x", 0, 5), [0, 1, 2, 3, 4, 5]),
+        (lambda trial: trial.suggest_categorical("x", "abcd") != "c", list("abcd")),
+    ],
+)
+def test_a_finite_space_is_tried_completely_and_then_again(suggest, values):
+    study = run(suggest, len(values) + 2, seed=0)
+    tried = [trial.params["x"] for trial in study.trials]
+    assert sorted(tried[: len(values)]) == values
+    assert len(tried) == len(values) + 2
 
 
 def test_trials_that_run_are_pending():
@@ -131,9 +136,14 @@ def inferred(objective, n_trials):
     return Space.from_notation(_conditional_space(distributions, rows)), rows
 
 
-def test_conditions_are_inferred_from_trials():
-    space, rows = inferred(nested, 60)
+@pytest.mark.parametrize("n_trials", [1, 2, 5, 12, 60])
+def test_all_trials_belong_to_the_inferred_space(n_trials):
+    space, rows = inferred(nested, n_trials)
     assert all(row in space for row in rows)
+
+
+def test_conditions_are_inferred_from_trials():
+    space, _ = inferred(nested, 60)
     # The indices of the options, and the decades of C and gamma.
     svm = {"model": 0, "C": 1.0}
     assert svm | {"kernel": 0, "gamma": 0.1} in space
@@ -143,12 +153,6 @@ def test_conditions_are_inferred_from_trials():
     assert {"model": 1, "n_layers": 2} | units in space
     assert {"model": 1, "n_layers": 1} | units not in space
     assert {"model": 1, "n_layers": 0, "units_0": 4} in space
-
-
-@pytest.mark.parametrize("n_trials", [1, 2, 5, 12])
-def test_all_trials_belong_to_the_inferred_space(n_trials):
-    space, rows = inferred(nested, n_trials)
-    assert all(row in space for row in rows)
 
 
 def test_a_parameter_that_depends_on_a_number_is_drawn_at_random():
@@ -206,16 +210,10 @@ def test_several_programs_work_on_one_stored_study(tmp_path):
     assert programs[0].best_value < 0.1
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"surrogate": "RF"}, "surrogate"),
-        ({"n_initial_points": -1}, "n_initial_points"),
-    ],
-)
-def test_mistakes_are_found_before_the_first_trial(options, message):
-    with pytest.raises(ValueError, match=message):
-        OptunaSampler(**options)
+@pytest.mark.parametrize("name, value", [("surrogate", "RF"), ("n_initial_points", -1)])
+def test_mistakes_are_found_before_the_first_trial(name, value):
+    with pytest.raises(ValueError, match=name):
+        OptunaSampler(**{name: value})
 
 
 def test_the_package_for_optunahub_has_the_sampler():

@@ -53,13 +53,11 @@ def test_the_code_of_each_section_runs(section, tmp_path, monkeypatch):
     for name in re.findall(r"^ *(?:import|from) (\w+)", code["python"], re.M):
         if not importlib.util.find_spec(name):
             pytest.skip(f"needs {name}")
+    text = f"{code['python']}\nassert {HOLDS.get(section, True)}\n"
     program = tmp_path / "program.py"
-    program.write_text(
-        f"{code['python']}\nassert {HOLDS.get(section, True)}\n", encoding="utf-8"
-    )
+    program.write_text(text, encoding="utf-8")
     if section in HARMLESS:
         # Workers would run again what runpy runs as the main module.
-        text = program.read_text(encoding="utf-8")
         exec(compile(text, str(program), "exec"), {"__name__": "__main__"})
         return
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
