@@ -28,7 +28,7 @@ from journal_samples import (
     set_fields,
     trial_of,
 )
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import ShuffleSplit
 
 from skbayes.options.journal.journal import ResultRow, recorded, to_text
 from skbayes.options.journal.json_space import pack_split, unpack_split
@@ -98,39 +98,30 @@ def test_trials_come_back_exactly(trials):
 
 
 def test_proposals_come_back_in_order_and_results_by_number(path):
-    expected = [None, 0.25, 1e-300]
+    # NumPy's numbers are kept as numbers.
+    folds = [replace(fold(np.float32(0.1)), fit_time=np.int64(3)), fold(np.True_)]
+    trials = [trial_of(number) for number in range(4)]
+    trials[2] = trial_of(2, folds=folds, score=np.float64(0.1))
+    expected = [None, np.float32(0.25), 1e-300]
     with open_journal(path) as journal:
         assert journal.proposals == []
         assert journal.results == {}
         for number, improvement in enumerate(expected):
             journal.record_proposal(number, params_of(number), improvement)
-        journal.record_result(trial_of(2))
-        journal.record_result(trial_of(0))
+        # Threads may record, in any order.
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(journal.record_result, (trials[2], trials[0])))
     with open_journal(path) as journal:
         assert journal.proposals == [params_of(number) for number in range(3)]
         assert journal.proposals[0]["clf"] is CLASSIFIERS[0]
         assert journal.expected_improvements == expected
         assert journal.results.keys() == {0, 2}
         # A search that continues fills the gap, and adds trials.
-        journal.record_result(trial_of(1))
+        journal.record_result(trials[1])
         record(journal, [3])
     with open_journal(path) as journal:
         assert len(journal.proposals) == 4
-        for number in range(4):
-            assert exact(journal.results[number]) == exact(trial_of(number))
-
-
-def test_numpy_numbers_are_kept_as_numbers(path):
-    folds = [replace(fold(np.float32(0.1)), fit_time=np.int64(3)), fold(np.True_)]
-    with open_journal(path) as journal:
-        journal.record_proposal(0, params_of(0), np.float32(0.5))
-        journal.record_result(trial_of(0, folds=folds, score=np.float64(0.1)))
-    with open_journal(path) as journal:
-        trial = journal.results[0]
-    assert trial.folds[0].test_scores == {"score": np.float32(0.1)}
-    assert trial.folds == tuple(folds)
-    assert trial.score == 0.1
-    assert journal.expected_improvements == [0.5]
+        assert [journal.results[number] for number in range(4)] == trials
 
 
 def test_values_that_cannot_be_recorded_are_refused(path):
@@ -156,16 +147,6 @@ def test_a_number_is_recorded_once(written):
                 journal.record_result(trial)
     with open_journal(written) as journal:
         assert exact(journal.results[0]) == exact(trial_of(0))
-
-
-def test_threads_may_record(path):
-    with open_journal(path) as journal:
-        for number in range(40):
-            journal.record_proposal(number, params_of(number), None)
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda n: journal.record_result(trial_of(n)), range(40)))
-    with open_journal(path) as journal:
-        assert sorted(journal.results) == list(range(40))
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
@@ -203,11 +184,6 @@ def test_indices_come_back_exactly(indices):
     again = unpack_split(pack_split(indices))
     np.testing.assert_array_equal(again, indices)
     assert again.dtype == np.intp
-
-
-def test_splits_take_little_room():
-    for train, _ in KFold(5, shuffle=True, random_state=0).split(np.zeros(100_000)):
-        assert len(pack_split(train)) < train.nbytes / 10
 
 
 @pytest.mark.parametrize("bad", [[0.5], ["a"], [[1, 2]], slice(3), [None], 3])
@@ -279,18 +255,15 @@ STORED = json.loads(to_text(ResultRow.of(trial_of(1), 0.0))[1])["trial"]
         ("search", {"splits": []}),
         ("proposal", {"number": 7}),
         ("proposal", {"params": {"C": "__import__('os')"}}),
-        ("proposal", {"row": []}),
         ("proposal", {"row": "x"}),
         ("result", {"number": 7}),
         ("result", {"number": 0}),
         ("result", {"trial": {"score": 1.0}}),
-        ("result", {"trial": {"folds": [{"import": "os"}] * 2, "score": 1.0}}),
         ("result", {"trial": {"folds": [{"status": "x"}] * 2, "score": 1.0}}),
         ("result", {"trial": None}),
         ("search", {"n_points": "2"}),
         ("search", {"seed": None}),
         ("result", {"trial": STORED | {"score": "0.5"}}),
-        ("result", {"trial": STORED | {"duration": "0.5"}}),
         ("first", {}),
     ],
 )

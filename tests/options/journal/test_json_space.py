@@ -25,15 +25,8 @@ def square(x):
     return x * x
 
 
-OBJECTS = [
-    SVC(C=2),
-    LogisticRegression(),
-    square,
-    np.log1p,
-    lambda x: x,
-    (1, 2),
-    ("a",),
-]
+MODELS = [SVC(C=2), LogisticRegression()]
+OBJECTS = [*MODELS, square, np.log1p, lambda x: x, (1, 2), ("a",)]
 LEAVES = [
     [1, 2, 3],
     [0.1, 1, 2.0],
@@ -98,27 +91,6 @@ def test_proposed_configurations_are_restored_exactly(notation, seed):
         assert_same(there_and_back(space, params, again), params)
 
 
-@settings(max_examples=25)
-@given(
-    st.floats(0.0, 1.0), st.floats(1e-3, 1e3), st.floats(-1e6, 1e6), st.integers(1, 30)
-)
-def test_user_values_off_the_lattice_are_restored_exactly(a, b, c, d):
-    space = Space.from_notation(
-        [
-            {
-                "a": (0.0, 1.0),
-                "b": (1e-3, 1e3, "log-uniform"),
-                "c": stats.norm(0, 1e5),
-                "d": (1, 30),
-            },
-            {"a": (-5.0, -1.0)},
-        ]
-    )
-    params = {"a": a, "b": b, "c": c, "d": d}
-    assert_same(there_and_back(space, params), params)
-    assert_same(there_and_back(space, {"a": -1 - a}), {"a": -1 - a})
-
-
 class Letters(Dimension):
     """Custom dimension that is neither numeric nor a list."""
 
@@ -143,6 +115,9 @@ ROUND_TRIPS = [
         {"a": 3.0, "b": 4, "c": 2},
     ),
     *((OVERLAPPING, {"a": value}, {"a": value}) for value in (1, 2, 1.0, 1.5)),
+    # Values of the user that no search proposes.
+    *(({"a": (1e-3, 1e3, "log-uniform")}, {"a": v}, {"a": v}) for v in (math.pi, 1e-3)),
+    *(({"a": stats.norm(0, 1e5)}, {"a": v}, {"a": v}) for v in (-1e6 / 3, 1e-30)),
     *(({"a": Letters()}, {"a": letter}, {"a": letter}) for letter in "abc"),
 ]
 
@@ -183,10 +158,8 @@ RECORD, ROW = recorded(SPACE, {"a": 0.5, "b": "y", "n": 1})
     "change, row",
     [
         ({"a": "0.5"}, ROW),
-        ({"a": 7.0}, ROW),
         ({"a": math.nan}, ROW),
         ({"a": True}, ROW),
-        ({"a": [0.5]}, ROW),
         ({"a": {"text": "0.5"}}, ROW),
         ({"b": "z"}, ROW),
         ({"b": "x"}, ROW),
@@ -195,16 +168,12 @@ RECORD, ROW = recorded(SPACE, {"a": 0.5, "b": "y", "n": 1})
         ({}, ROW[:2]),
         ({}, [*ROW, 0.5]),
         ({}, [None, *ROW[1:]]),
-        ({}, []),
     ],
 )
 def test_records_outside_of_the_space_are_refused(change, row):
     assert from_record(SPACE, RECORD, ROW) == {"a": 0.5, "b": "y", "n": 1}
     with pytest.raises(ValueError):
         from_record(SPACE, RECORD | change, row)
-
-
-def test_records_that_are_no_configuration_are_refused():
     with pytest.raises(ValueError, match="'a'"):
         recorded(SPACE, {"a": 3.0, "b": "x", "n": 1})
     with pytest.raises(ValueError, match="not a record"):

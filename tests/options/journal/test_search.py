@@ -27,11 +27,6 @@ def make(path, n_iter=8, **kwargs):
     return BayesSearchCV(SVC(), SPACE, n_iter=n_iter, journal=path, **arguments)
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "search.db"
-
-
 def test_changes_that_the_guide_lists_are_accepted(path, fits_here):
     make(path, 10).fit(X, y)
     less = {"timeout": 100, "n_jobs": 2, "return_folds": ["estimators", "predict"]}
@@ -83,19 +78,13 @@ def test_finished_trials_are_not_fitted_again(path, svc_fits):
         assert len(svc_fits) == n_fits
 
 
-def test_without_a_seed_the_journal_keeps_one(path):
-    first = make(path, 4, random_state=None).fit(X, y)
-    second = make(path, 6, random_state=None).fit(X, y)
-    assert second.cv_results_["params"][:4] == first.cv_results_["params"]
-    with pytest.raises(ValueError, match="random_state"):
-        make(path, 6, random_state=0).fit(X, y)
-
-
-def test_splits_that_cannot_be_drawn_again_are_the_journals(path):
+def test_a_seed_and_splits_that_cannot_be_drawn_again_are_the_journals(path):
     for cv in (ShuffleSplit, lambda n: ShuffleSplit(n).split(X)):
-        first = make(path, 3, cv=cv(3)).fit(X, y)
-        second = make(path, 5, cv=cv(3)).fit(X, y)
+        first = make(path, 3, cv=cv(3), random_state=None).fit(X, y)
+        second = make(path, 5, cv=cv(3), random_state=None).fit(X, y)
         assert first.trials_ == second.trials_[:3]
+        with pytest.raises(ValueError, match="random_state"):
+            make(path, 6, cv=cv(3), random_state=0).fit(X, y)
         path.unlink()
 
 
@@ -138,15 +127,11 @@ def test_kept_fits_of_a_winner_of_an_earlier_run_are_fitted_again(path):
 @pytest.mark.filterwarnings("ignore")
 def test_failed_trials_are_kept_as_such(path):
     space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
-    first, second = (
-        make(path, n_iter, cv=2)
-        .set_params(estimator=Sometimes(), search_spaces=space)
-        .fit(X, y)
-        for n_iter in (6, 8)
-    )
-    assert [t.state for t in second.trials_[:6]] == [t.state for t in first.trials_]
-    assert "failed" in {t.state for t in first.trials_}
-    assert [t.error for t in second.trials_[:6]] == [t.error for t in first.trials_]
+    failing = make(path, 6, cv=2).set_params(estimator=Sometimes(), search_spaces=space)
+    first = [(t.state, t.error) for t in failing.fit(X, y).trials_]
+    again = [(t.state, t.error) for t in failing.set_params(n_iter=8).fit(X, y).trials_]
+    assert again[:6] == first
+    assert "failed" in dict(first)
 
 
 PROGRAM = """
