@@ -31,8 +31,7 @@ def test_a_finished_search_has_all_columns(path):
     before = pd.Timestamp.now("UTC") - pd.Timedelta(seconds=10)
     with open_journal(path) as journal:
         record(journal, range(3))
-    content = path.read_bytes()
-    frame = load_history(path)
+    content, frame = path.read_bytes(), load_history(path)
     assert path.read_bytes() == content
     assert (
         list(frame)
@@ -86,25 +85,17 @@ def test_each_metric_has_columns_and_failures_have_none(path):
         fold({"a": 3.0, "b": 4.0}, train_scores={"a": 7.0, "b": 8.0}),
     ]
     failed = [fold({}, "Traceback: no", train_scores={})] * 2
-    pruned = [
-        two[0],
-        FoldResult(
-            {"a": math.nan, "b": math.nan},
-            train_scores={"a": math.nan, "b": math.nan},
-            status="skipped",
-        ),
+    none = dict.fromkeys("ab", math.nan)
+    pruned = [two[0], FoldResult(none, train_scores=none, status="skipped")]
+    trials = [
+        trial_of(0, state="failed", folds=failed, score=math.nan),
+        trial_of(1, folds=two, score=2.0),
+        trial_of(2, state="pruned", folds=pruned, score=1.0, noise=0.5),
     ]
-    failure = {"folds": failed, "score": math.nan}
     with open_journal(path) as journal:
-        for number, changes in enumerate(
-            [
-                {"state": "failed", **failure},
-                {"folds": two, "score": 2.0},
-                {"state": "pruned", "folds": pruned, "score": 1.0, "noise": 0.5},
-            ]
-        ):
-            journal.record_proposal(number, params_of(number), None)
-            journal.record_result(trial_of(number, **changes))
+        for trial in trials:
+            journal.record_proposal(trial.number, trial.params, None)
+            journal.record_result(trial)
     frame = load_history(path)
     assert frame["state"].tolist() == ["failed", "complete", "pruned"]
     np.testing.assert_equal(frame["mean_test_a"].tolist(), [math.nan, 2.0, 1.0])
@@ -138,13 +129,11 @@ def test_missing_and_foreign_files_are_refused(tmp_path):
     assert os.listdir(tmp_path) == ["empty"]
 
 
-def test_without_pandas_its_name_is_in_the_error(path, monkeypatch):
-    with open_journal(path) as journal:
-        record(journal, range(2))
+def test_without_pandas_its_name_is_in_the_error(written, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="load_history .*pip install pandas"):
-        load_history(path)
-    assert len(read_trials(path).trials) == 2
+        load_history(written)
+    assert len(read_trials(written).trials) == 3
 
 
 def test_trials_for_another_space(path):

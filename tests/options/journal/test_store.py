@@ -3,7 +3,6 @@
 import contextlib
 import gc
 import os
-import pickle
 import shutil
 import signal
 import sqlite3
@@ -84,14 +83,12 @@ def tear(path, first):
 
 
 @fork
-@pytest.mark.parametrize("read", [load_history, open_journal])
-def test_a_commit_that_was_killed_is_undone(path, read):
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_commit_that_was_killed_is_undone(path, is_read):
     assert in_child(tear, path, 3) == -signal.SIGKILL
     assert os.path.getsize(f"{path}-journal")
-    loaded = read(path)
-    assert len(loaded if read is load_history else loaded.results) == 3
-    if read is open_journal:
-        loaded.close()
+    if is_read:
+        assert len(load_history(path)) == 3
     with open_journal(path) as journal:
         assert len(journal.results) == len(journal.proposals) == 3
         record(journal, [3])
@@ -310,7 +307,7 @@ def test_files_that_are_not_regular_are_refused(tmp_path):
 
 
 def test_names_with_special_characters_are_accepted(tmp_path):
-    for name in ("a b?mode=ro#c%41", "é中", ":memory:", "file:x"):
+    for name in ("a b?mode=ro#c%41é中", ":memory:", "file:x"):
         with open_journal(tmp_path / name) as journal:
             record(journal, range(2))
         assert len(load_history(os.fsencode(tmp_path / name))) == 2
@@ -318,7 +315,7 @@ def test_names_with_special_characters_are_accepted(tmp_path):
 
 def test_files_that_are_no_journals_are_refused(path):
     almost = b"SQLite format 3\0"
-    for content in (b"x", b"my thesis\n" * 99, b"\0" * 4096, pickle.dumps(1), almost):
+    for content in (b"my thesis\n" * 99, b"\0" * 4096, almost):
         path.write_bytes(content)
         assert_refused(path, "journal: .* is not a journal")
     path.unlink()
@@ -377,7 +374,6 @@ def test_flipped_bits_are_reported_or_have_no_effect():
 @pytest.mark.parametrize(
     "statements",
     [
-        ["CREATE TABLE more (x)"],
         ["DROP TABLE journal"],
         ["CREATE TRIGGER t AFTER INSERT ON journal BEGIN DELETE FROM journal; END"],
         ["CREATE INDEX i ON journal (abs(place))"],
