@@ -163,9 +163,10 @@ def test_without_locks_arrays_are_stored_at_once(store, monkeypatch):
         assert timeout == 0.0
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr(sqlite3, "connect", locked)
-    store.arrays("one", lambda: {"a": np.arange(2)})
-    assert store.arrays("one", never)["a"].tolist() == [0, 1]
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", locked)
+        store.arrays("one", lambda: {"a": np.arange(2)})
+        assert store.arrays("one", never)["a"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("share", [None, 0.0, 0.5])

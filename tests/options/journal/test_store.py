@@ -249,9 +249,9 @@ def test_a_forked_child_leaves_the_journal_to_its_parent(path):
 # -- files that are refused -------------------------------------------------------
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def open_folder():
-    """Return a folder, and run the test without superuser rights."""
+    """Yield a folder, and remove superuser rights."""
     if os.name != "posix":
         pytest.skip("rights of POSIX")
     with tempfile.TemporaryDirectory() as name:
@@ -268,25 +268,27 @@ def open_folder():
             folder.chmod(0o777)
 
 
-def test_journals_in_read_only_folders_are_refused(open_folder):
-    path = open_folder / "journal"
-    open_folder.chmod(0o555)
-    with pytest.raises(OSError, match="journal: .*cannot be locked"):
-        open_journal(path)
-    assert os.listdir(open_folder) == []
-    open_folder.chmod(0o777)
-    with open_journal(path) as journal:
-        record(journal, range(3))
-    path.chmod(stat.S_IREAD)
-    before = path.read_bytes()
-    with pytest.raises(OSError, match="journal: .*readonly"):
-        open_journal(path)
-    open_folder.chmod(0o555)
-    assert path.read_bytes() == before
-    assert len(load_history(path)) == 3
-    path.chmod(0)
-    with pytest.raises(OSError, match="journal: .*cannot be used"):
-        load_history(path)
+def test_journals_in_read_only_folders_are_refused():
+    # Within the test, because coverage writes before and after it.
+    with open_folder() as folder:
+        path = folder / "journal"
+        folder.chmod(0o555)
+        with pytest.raises(OSError, match="journal: .*cannot be locked"):
+            open_journal(path)
+        assert os.listdir(folder) == []
+        folder.chmod(0o777)
+        with open_journal(path) as journal:
+            record(journal, range(3))
+        path.chmod(stat.S_IREAD)
+        before = path.read_bytes()
+        with pytest.raises(OSError, match="journal: .*readonly"):
+            open_journal(path)
+        folder.chmod(0o555)
+        assert path.read_bytes() == before
+        assert len(load_history(path)) == 3
+        path.chmod(0)
+        with pytest.raises(OSError, match="journal: .*cannot be used"):
+            load_history(path)
 
 
 def test_files_that_are_not_regular_are_refused(tmp_path):
