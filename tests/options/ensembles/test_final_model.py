@@ -7,7 +7,7 @@ import pytest
 from joblib import parallel_config
 from simple_estimators import Ballast, Unpicklable, n_leaves
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, get_scorer, make_scorer, recall_score
@@ -197,6 +197,9 @@ OPTIONS = {
         {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}, "n_subsets": 2},
     "shared steps": {"estimator": SCALED, "space": SCALED_SPACE},
     "no probabilities": {"estimator": SVC(), "space": SMOOTH, "scoring": "roc_auc"},
+    "one against one":
+        {"estimator": SVC(decision_function_shape="ovo"), "space": SMOOTH,
+         "scoring": "accuracy", "data": load_iris(return_X_y=True)},
 }  # fmt: skip
 
 
