@@ -20,6 +20,7 @@ from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, is_number, key_of, native
 from skbayes.space.lists import option_key
 from skbayes.trial.records import History, Trial, TrialState
+from skbayes.utils.optional import warn_user
 
 Time = Literal["mean_fit_time", "mean_score_time"]
 
@@ -47,10 +48,12 @@ def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
         )
     means = np.array(cv_results[_MEAN + metric], dtype=float)
     means[~np.isfinite(means)] = np.nan
-    for key in ("n_resources", "train_fraction"):
+    most = np.ones(len(means), dtype=bool)
+    for key in ("n_resources", "train_fraction", "n_folds"):
         if key in cv_results:
             amounts = np.asarray(cv_results[key])
-            means[amounts < amounts.max(initial=0)] = np.nan
+            most &= amounts >= amounts.max(initial=0, where=most)
+    means[~most] = np.nan
     return means
 
 
@@ -234,8 +237,14 @@ class OneStandardError:
     ------
     TypeError, ValueError
         If an argument is invalid. When called: if the metric or hyper-parameter does
-        not exist, if the hyper-parameter is not numeric, if no candidate has a score,
-        or if there is only one split, which has no standard error.
+        not exist, if the hyper-parameter is not numeric, or if no candidate has a
+        score.
+
+    Warns
+    -----
+    UserWarning
+        If there is only one split, or a time limit allowed only one fold. It has no
+        standard error, so the best candidate is chosen.
 
     See Also
     --------
@@ -288,9 +297,15 @@ class OneStandardError:
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
         """Return the chosen row of `cv_results`."""
         means = _usable_means(cv_results, self.metric)
-        best = fold_scores(cv_results, self.metric)[np.nanargmax(means)]
+        row = int(np.nanargmax(means))
+        best = fold_scores(cv_results, self.metric)[row]
+        best = best[np.isfinite(best)]
         if len(best) < 2:
-            raise ValueError("OneStandardError needs at least two splits, got one")
+            warn_user(
+                "OneStandardError: the best candidate has the score of one fold, which "
+                "has no standard error. It is chosen."
+            )
+            return row
         standard_error = np.std(best, ddof=1) / math.sqrt(len(best))
         if self.by is None:
             costs = np.array(cv_results["mean_fit_time"], dtype=float)
@@ -430,7 +445,7 @@ def compared(trials: Sequence[Trial]) -> list[Trial]:
     They are the complete trials of one stage, because scores of different stages are
     not comparable. It is the last stage in which the best configuration of the stage
     before was completed. After a stage with fewer folds, this must also be the case for
-    the first configuration of the search.
+    the first configuration of the search, unless it failed.
     """
     chosen: list[Trial] = []
     for stage in sorted({trial.fidelity.stage for trial in trials}):
@@ -441,7 +456,7 @@ def compared(trials: Sequence[Trial]) -> list[Trial]:
         candidates = (option_key(trial.params) for trial in chosen)
         needed = {next((key for key in candidates if key not in failed), None)}
         if chosen and chosen[0].fidelity.n_folds is not None:
-            needed.add(option_key(trials[0].params))
+            needed |= {option_key(trials[0].params)} - failed
         if complete and needed <= done | {None}:
             chosen = complete
     return chosen

@@ -37,6 +37,8 @@ GIVEN, SHORT = (
         ([*SHORT, (1, None, "own", 0.4), (1, None, "a", 0.3)], 2),
         # The own configuration must be completed, too.
         ([*SHORT, (1, None, "a", 0.3)], 1),
+        # Except if it fails.
+        ([*SHORT, (1, None, "own", None), (1, None, "a", 0.3)], 3),
     ],
 )
 def test_candidates_are_compared_at_one_fidelity(rows, best):

@@ -127,8 +127,19 @@ def test_results_that_a_rule_cannot_use_are_refused(rule):
         OneStandardError("depth")(results(STEPS))
     with pytest.raises(ValueError, match="by='size' must give numbers, got 'big'"):
         OneStandardError("size")(results(STEPS, params=[{"size": "big"}] * 5))
-    with pytest.raises(ValueError, match="at least two splits"):
-        OneStandardError()(results([[1], [2]]))
+
+
+@pytest.mark.parametrize("scores", [[[1], [2]], [[1, math.nan], [2, math.nan]]])
+def test_one_fold_has_no_standard_error(scores):
+    table = {**results(scores), "mean_test_score": np.array([1.0, 2.0])}
+    with pytest.warns(UserWarning, match="no standard error"):
+        assert OneStandardError()(table) == 1
+
+
+@pytest.mark.parametrize("rule", [OneStandardError(), FastestWithin(9)])
+def test_candidates_with_the_most_rows_and_folds_are_compared(rule):
+    amounts = {"train_fraction": [1, 1, 0.5, 1, 1], "n_folds": [1, 2, 2, 2, 1]}
+    assert rule(results(STEPS) | amounts) in (1, 3)
 
 
 @pytest.mark.parametrize(
