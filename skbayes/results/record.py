@@ -390,13 +390,14 @@ def _fitted_scores(trials: Sequence[Trial]) -> dict[str, list[FloatArray]]:
     # `Trial.scores` builds a new dict of arrays at each access.
     tables = [{} if t.state == TrialState.FAILED else t.scores for t in trials]
     fitted = [trial.fitted for trial in trials]
-    names = dict.fromkeys(name for table in tables for name in table) or ["score"]
+    names = [name for table in tables for name in table]
+    names = names or [name for trial in trials for name in trial.scores]
     return {
         name: [
             table[name][places] if name in table else np.empty(0)
             for table, places in zip(tables, fitted, strict=True)
         ]
-        for name in names
+        for name in dict.fromkeys(names or ["score"])
     }
 
 
