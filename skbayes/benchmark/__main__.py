@@ -102,10 +102,9 @@ def _runs(arguments: argparse.Namespace) -> list[tuple[LookupTable, str, list[Ru
             n_jobs=arguments.jobs,
             folder=folder,
         )
-        for method in methods:
-            groups.append(
-                (table, method, [run for run in runs if run.method == method])
-            )
+        groups += [
+            (table, m, [run for run in runs if run.method == m]) for m in methods
+        ]
     return groups
 
 

@@ -675,14 +675,11 @@ class MultiStageSearchCV(BayesSearchCV):
         sizes, n_trials = self._sizes(settings), self._n_trials(settings)
         self._check_fidelities()
         stages = Stages(self, self.n_promoted, self._mixes_fidelities())
-        ladder = None
-        if self._chooses_by_time():
-            ladder = stages.timed(sizes, settings, prior)
-        if ladder is None:
-            pairs = zip(sizes, n_trials, strict=True)
-            rungs = [stages.stage(size, n) for size, n in pairs]
-            ladder = Ladder(rungs, isinstance(self.stages, str))
-        return ladder
+        by_time = self._chooses_by_time()
+        if by_time and (ladder := stages.timed(sizes, settings, prior)):
+            return ladder
+        rungs = list(map(stages.stage, sizes, n_trials))
+        return Ladder(rungs, isinstance(self.stages, str))
 
     # -- after the last trial -----------------------------------------------------
 

@@ -78,8 +78,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         With None, `timeout` or `stopper` ends the search. With `timeout`, the default
         acquisition function of Gaussian processes is then "ei-per-second", and the
         default number of initial configurations is 3. If half of the time does not
-        suffice for 20 configurations with all folds, most configurations have one fold,
-        and the best ones are compared on all folds (:ref:`details <one-fold>`).
+        suffice for 20 configurations with all folds, most configurations have one fold
+        or a fifth, and the best ones are compared on all (:ref:`details <one-fold>`).
     timeout : float, str or None, default=None
         Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or
         "1h30m". The expected time of the refit is reserved. It is the time of the best
@@ -603,7 +603,7 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
         selected = super()._select(plan, fitted)
-        if len(plan.ladder.rungs) == 1 or "best_index_" not in selected:
+        if "best_index_" not in selected:
             return selected
         trial = self._ranked(fitted["trials_"])[selected["best_index_"]]
         share, n_folds = trial.fidelity.train_fraction, trial.n_folds

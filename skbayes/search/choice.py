@@ -172,11 +172,11 @@ def choose_by_rule(
     scores = fold_scores(results, metric, n_folds)
     own_row = _own_row(plan, ranked, allowed & np.isfinite(scores).all(axis=1), best)
     row = best
-    if plan.refit.rule == "corrected" and math.isnan(corrected):
+    if plan.refit.rule == "corrected" and n_folds < 2:
         warn_user(
             f"refit={plan.refit.given!r}: the optimism of the best score cannot "
-            f"be estimated from {n_folds} fold. The best configuration is chosen "
-            "without a correction."
+            "be estimated from 1 fold. The best configuration is chosen without a "
+            "correction."
         )
     elif plan.refit.rule == "corrected" and own_row is not None:
         if corrected <= scores[own_row].mean():

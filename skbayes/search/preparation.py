@@ -25,6 +25,11 @@ from skbayes.utils.optional import warn_user
 # Assumed fraction of training rows if it is not known before splitting.
 CAUTIOUS_SHARE = 0.5
 
+# Stages with fewer folds have at least this share of the folds (one of five), half as
+# large a share of the test rows, and relative to the folds, this share of the training
+# rows.
+SHARE_OF_FOLDS, LEAST_TRAINING = 0.2, 0.8
+
 
 # -- search space ---------------------------------------------------------------------
 
@@ -200,8 +205,11 @@ def with_subsets(
 ) -> tuple[Ladder, Job]:
     """Return stages and a job with the training subsets, once for all trials.
 
-    The `parameter` sets their sizes.
+    The `parameter` sets their sizes. Stages with fewer folds get enough of them.
     """
+    n_folds = first_folds(job.splits)
+    rungs = [replace(r, n_folds=n_folds) if r.n_folds else r for r in ladder.rungs]
+    ladder = replace(ladder, rungs=rungs)
     samples = [sample for stage in ladder.rungs for sample in stage.samples]
     earlier = [Sample(start.train_size) for start in header.stages]
     if all(sample.is_whole for sample in [*samples, *earlier]):
@@ -222,6 +230,18 @@ def with_subsets(
         )
     _warn_of_few_rows(parameter, samples, subsets)
     return ladder, job
+
+
+def first_folds(splits: Sequence[tuple[Any, Any]]) -> int:
+    """Return the number of the first folds that represent all folds.
+
+    Splits such as those of TimeSeriesSplit differ in their numbers of training rows.
+    """
+    n_rows = np.array([[len(rows) for rows in split] for split in splits], dtype=float)
+    n_train, n_test = (n_rows / n_rows.sum(axis=0)).T.cumsum(axis=1)
+    share = np.arange(1, len(splits) + 1) / len(splits)
+    enough = (share >= SHARE_OF_FOLDS) & (n_test >= SHARE_OF_FOLDS / 2)
+    return 1 + int(np.argmax(enough & (n_train >= LEAST_TRAINING * share)))
 
 
 def drawn_subsets(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from numbers import Integral
 from typing import Any
 
@@ -21,8 +22,7 @@ from skbayes.utils.ranking import best_first
 
 # The smallest number of rows of a stage, and the factor by which the stages grow,
 # without and with a timeout.
-FIRST_ROWS, GROWTH = 2500, 5
-FIRST_TIMED_ROWS, TIMED_GROWTH = 500, 3
+UNTIMED, TIMED = (2500, 5), (500, 3)
 
 # With a timeout, the number of trials with one fold for which the search has time, the
 # number of configurations for which time is reserved to compare them, and the smallest
@@ -50,9 +50,7 @@ def chosen_sizes(
     n_rows: int, y: Any, groups: Any, n_iter: Any, is_timed: bool
 ) -> tuple[float, ...]:
     """Return the sizes of the stages for a number of training rows."""
-    first, growth = FIRST_ROWS, GROWTH
-    if is_timed:
-        first, growth = FIRST_TIMED_ROWS, TIMED_GROWTH
+    first, growth = TIMED if is_timed else UNTIMED
     n_first = max(first, _rows_for_all(y, groups))
     n_sizes = 1 + math.floor(math.log(max(n_rows / n_first, 1.0), growth))
     if isinstance(n_iter, Integral):
@@ -113,13 +111,9 @@ class Costs:
     @classmethod
     def measured(cls, history: Sequence[Trial], n_workers: int) -> Costs:
         """Return the costs by the times of finished trials."""
-        begins: dict[int, int] = {}
-        for place, trial in enumerate(history):
-            begins.setdefault(trial.fidelity.stage, place)
+        stages = groupby(history, lambda trial: trial.fidelity.stage)
         # Each stage begins with promoted configurations, the first one among them.
-        candidates = [
-            trial for k in begins.values() for trial in history[k : k + N_SEARCHED]
-        ]
+        candidates = [t for _, trials in stages for t in islice(trials, N_SEARCHED)]
         keys = [option_key(trial.params) for trial in candidates]
         of_first = [t for t, k in zip(candidates, keys, strict=True) if k == keys[0]]
         # Times of several folds are more precise.
@@ -148,7 +142,7 @@ class Costs:
             return self.ratio * self.first[share]
         (largest, cost), *smaller = sorted(self.first.items(), reverse=True)
         if not smaller:
-            exponent = self.exponent if share < 1.01 * TIMED_GROWTH * largest else 1.0
+            exponent = self.exponent if share < 1.01 * TIMED[1] * largest else 1.0
             return self.ratio * cost * float((share / largest) ** exponent)
         ((small, cheap), *_) = smaller
         slope = max(cost - cheap, 0.0) / (largest - small)
@@ -181,13 +175,7 @@ class TimedLadder(Ladder):
     the start, `n_timed` configurations are timed.
     """
 
-    most_trials: float = math.inf
     n_timed: int = 1
-
-    @property
-    def n_trials(self) -> float:
-        """Maximum number of trials."""
-        return self.most_trials
 
     def share_of_time(self, trial: Trial, history: History) -> float:
         """Return the time of a fit of a trial relative to one on all training rows."""
@@ -202,7 +190,7 @@ class TimedLadder(Ladder):
         if any(rung.role == "time" for rung in ladder.rungs):
             return ladder
         # Nothing is left to be timed.
-        return Ladder([replace(ladder.rungs[-1], n_trials=self.most_trials)])
+        return Ladder(ladder.rungs[-1:])
 
     def following(
         self,
@@ -221,7 +209,7 @@ class TimedLadder(Ladder):
         if last.role != "time":
             is_whole = last.amount(plan) == self.rungs[-1].amount(plan)
             return larger[-1] if larger else None if is_whole else last
-        if larger and self.most_trials - len(history) <= N_COMPARED:
+        if larger and self.n_trials - len(history) <= N_COMPARED:
             return larger[-1]
         enough = min(left / 2, left - self._reserved(plan, costs, left))
         share = last.amount(plan)[0]
@@ -249,7 +237,7 @@ class TimedLadder(Ladder):
     ) -> Allowance:
         """Return what a stage gets; time is reserved to compare the best trials."""
         n_begun = sum(trial.fidelity.stage == len(starts) for trial in history)
-        n_left = self.most_trials - len(history)
+        n_left = self.n_trials - len(history)
         if rung.role == "time":
             return Allowance(min(1 if starts else self.n_timed, n_left), seconds)
         if rung.role != "search" or seconds is None:
@@ -267,15 +255,11 @@ class TimedLadder(Ladder):
     ) -> list[Stage]:
         """Return the stages with more data in which there is time to compare trials."""
         cautious = replace(costs, exponent=1.0)
-        amounts = {
-            place: other.amount(plan)
-            for place, other in enumerate(self.rungs)
-            if other.role != "time" and other.amount(plan) > rung.amount(plan)
-        }
         return [
-            self.rungs[place]
-            for place, amount in amounts.items()
-            if cautious.of_trials(N_COMPARED, amount) <= seconds
+            other
+            for other in self.rungs
+            if other.role != "time" and other.amount(plan) > rung.amount(plan)
+            if cautious.of_trials(N_COMPARED, other.amount(plan)) <= seconds
         ]
 
     def _reserved(self, plan: Plan, costs: Costs, seconds: float) -> float:

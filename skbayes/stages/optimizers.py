@@ -20,7 +20,7 @@ from skbayes.stages.ladder import TimedLadder, best_of, last_search, n_models
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History, Trial
-from skbayes.trial.settings import Settings
+from skbayes.trial.settings import FoldRequest, Settings
 from skbayes.trial.subsets import Sample
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
@@ -52,32 +52,34 @@ class Stages:
     ) -> Ladder | None:
         """Return a ladder that is chosen by measured times.
 
-        Without samples, it is None if the number of trials is given, or if an ensemble
-        or a choice among models requires all folds of each trial.
+        Without samples, it is None if the number of trials is given, or if an ensemble,
+        `return_folds` or a choice among models requires all folds of each trial.
         """
         n_timed, most = n_models(prior), self.search._most_trials()
         few_rows = len(sizes) == 1
         is_whole = n_timed > 1 or settings.refit.rule == "ensemble"
+        is_whole |= settings.return_folds != FoldRequest()
         if few_rows and (settings.n_iter is not None or is_whole):
             return None
         n_workers = effective_n_jobs(self.search.n_jobs)
         # Without samples, one fold before all gains 20 to 52% of the attainable gain
         # after 30 and 60 s (benchmarks/first_seconds.py).
-        one_fold = {"n_folds": 1, "n_points": n_workers + (n_workers > 1)}
+        is_default = isinstance(self.search.pre_dispatch, str)
+        n_points = n_workers + 1 if n_workers > 1 and is_default else 1
+        one_fold = {"n_folds": 1, "n_points": n_points}
         rungs = [self.stage(1.0, 0, role="time", n_folds=1)] if few_rows else []
         for size in sizes:
             if size < 1.0:
                 rungs.append(self.stage(size, 0, role="time"))
             rungs.append(self.stage(size, 0, role="search", **one_fold))
         rungs.append(self.stage(1.0, most, role="final"))
-        return TimedLadder(rungs, True, most_trials=most, n_timed=n_timed)
+        return TimedLadder(rungs, True, n_timed)
 
     def stage(self, size: float | int, n_trials: float, **options: Any) -> Stage:
         """Return a stage on samples of the training rows."""
         sample, role = Sample(size), options.get("role", "stage")
-        n_folds = options.get("n_folds")
         return Stage(
-            partial(self._optimizer, sample, role, n_folds),
+            partial(self._optimizer, sample, role),
             n_trials,
             lambda number, params: (params, sample),
             [sample],
@@ -85,12 +87,7 @@ class Stages:
         )
 
     def _optimizer(
-        self,
-        sample: Sample,
-        role: str,
-        n_folds: int | None,
-        plan: Plan,
-        history: History,
+        self, sample: Sample, role: str, plan: Plan, history: History
     ) -> Optimizer:
         """Make the optimizer of a stage from the trials of earlier stages."""
         if not history and len(plan.ladder.rungs) == 1:
@@ -98,10 +95,11 @@ class Stages:
         starts = self.starts(role, plan, history) if history else None
         if starts is None:
             return self._first_on_samples(plan)
-        amount = plan.train_fraction(sample), len(plan.splits[:n_folds])
+        same = (r for r in plan.ladder.rungs if r.role == role)
+        rung = next(r for r in same if r.samples == [sample])
         options = self.search._optimizer_options(
             plan,
-            surrogate=self._informed_surrogate(plan, amount, history),
+            surrogate=self._informed_surrogate(plan, rung.amount(plan), history),
             n_initial_points=len(starts) or self.search._n_spread(plan),
             initial_points=starts or plan.initial_points,
             prior=plan.prior and plan.prior.densities_only(),

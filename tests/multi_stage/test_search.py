@@ -16,7 +16,15 @@ from simple_estimators import Sized
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
@@ -25,9 +33,11 @@ import skbayes
 from skbayes import BayesSearchCV, MultiStageSearchCV
 from skbayes.space import Choice
 from skbayes.stages.fidelity import MultiFidelity
+from skbayes.stages.optimizers import Stages
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.registry import registry
 from skbayes.trial.backend import ThreadBackend
+from skbayes.trial.settings import Settings
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
@@ -502,6 +512,43 @@ def test_few_rows_have_one_fold_before_all_if_time_is_short(
 
 
 @pytest.mark.parametrize(
+    "cv, n_folds",
+    [
+        (LeaveOneOut(), 12),
+        (TimeSeriesSplit(5), 4),
+        (KFold(10), 2),
+        (ShuffleSplit(4), 1),
+    ],
+)
+def test_first_folds_represent_all_folds(cv, n_folds, fake_clock):
+    search = timed(60, timeout=3 * 0.06 * cv.get_n_splits(np.ones(60)), cv=cv)
+    assert search.trials_[0].n_folds == n_folds
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_first_configuration_that_fails_is_not_compared(fake_clock):
+    class Failing(Clocked):
+        def fit(self, X, y):
+            super().fit(X, y)
+            if self.quality == 0.5 and CLOCK.now > begin + 1.0:
+                raise ValueError("fails later")
+            return self
+
+    begin = fake_clock.now
+    options = {"kind": BayesSearchCV, "surrogate": "trees", "timeout": 80.0}
+    search = timed(1200, Failing, **options)
+    assert [trial.n_folds for trial in search.trials_[:2]] == [1, 1]
+    assert search.trials_[search._ranked_numbers[search.best_index_]].n_folds == 3
+
+
+def test_a_given_number_of_trials_is_in_progress_on_one_fold():
+    for pre_dispatch, n_points in (("2*n_jobs", 3), (1, 1)):
+        search = BayesSearchCV(SVC(), n_jobs=2, pre_dispatch=pre_dispatch)
+        stages = Stages(search, 3, True).timed((1.0,), Settings(), None).rungs
+        assert max(stage.n_points for stage in stages) == n_points
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"n_iter": 3},
@@ -514,6 +561,7 @@ def test_few_rows_have_one_fold_before_all_if_time_is_short(
                 "mean_test_score": np.array([0.9]),
             }
         },
+        {"refit": True, "return_folds": "estimators"},
     ],
 )
 def test_some_options_need_all_folds_of_each_trial(options, fake_clock):
@@ -600,7 +648,7 @@ REFITS = [
     "options",
     [
         *({"n_iter": 9, **one} for one in [*REFITS, {"refit": "ensemble"}]),
-        *({"kind": BayesSearchCV, **one} for one in REFITS),
+        *({"kind": BayesSearchCV, **one} for one in REFITS[:-1]),
     ],
 )
 def test_each_refit_chooses_among_the_trials_of_one_fidelity(options, fake_clock):

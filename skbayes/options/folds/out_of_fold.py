@@ -55,9 +55,11 @@ def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
         return results(ranked[best])
     rows = [
         results(trial)
-        if trial.state == TrialState.COMPLETE and trial.error is None
+        if trial.state == TrialState.COMPLETE
+        and trial.error is None
+        and (trial.fitted.all() or place == best)
         else {}
-        for trial in ranked
+        for place, trial in enumerate(ranked)
     ]
     everything = {f"all_{name}": [row.get(name) for row in rows] for name in rows[best]}
     return rows[best] | everything
