@@ -94,6 +94,9 @@ def test_positions_run_from_end_to_end():
     v, labels = only([1, 16], [1, 2, 4, 8, 16]).ticks()
     assert v.tolist() == [1, 2, 4, 8, 16]
     assert labels == ["1", "2", "4", "8", "16"]
+    # Powers of ten alone are enough for two decades.
+    v, _ = only([1.0, 99.0], (1.0, 100.0, "log-uniform")).ticks()
+    assert v.tolist() == [1.0, 10.0, 100.0]
 
 
 NUMBERS = st.integers(-20, 20).map(lambda k: 10.0 ** (k / 2)) | st.floats(-1e9, 1e9)

@@ -94,6 +94,10 @@ def test_means_and_deviations_are_those_of_cv_results():
     assert one.label == "accuracy (higher is better)"
     assert one.best == int(np.argmax(one.score))
     assert record.best == search.best_index_
+    # The column of a single metric is called "score".
+    single = drawn.search("bayes")
+    by_name = read_record(single, metric="score").score
+    np.testing.assert_array_equal(by_name, single.cv_results_["mean_test_score"])
 
 
 def test_an_objective_to_minimize_is_shown_as_it_is():

@@ -16,6 +16,7 @@ DISCRETE = [
     stats.logser(0.9),
     stats.skellam(3, 4),
     stats.randint(3, 9),
+    stats.randint(0, 66),
     stats.randint(5, 6),
     stats.rv_discrete(values=([1, 5, 7], [0.2, 0.5, 0.3]))(),
 ]

@@ -74,6 +74,9 @@ def test_noisy_scores_weigh_less():
         for noise in (0.0, 1.0, 1e300)
     ]
     assert means[0] < means[1] < means[2]
+    # The variance of both scores is 1 / 4, so that the second one has half the weight.
+    half = TreeEnsemble().fit(X[:2], y[:2], np.array([0.0, 0.25])).predict(at)[0]
+    np.testing.assert_allclose(half, 2.0 / 3.0)
 
 
 def test_pending_configurations_count_as_predicted():

@@ -166,6 +166,7 @@ def test_equal_names_and_types_count_once():
     views = [array, array[:]]
     assert model_size(views) < 1.1 * array.nbytes
     assert model_size([array, array.copy()]) > 2 * array.nbytes
+    assert model_size(None) == len(pickle.dumps(None, protocol=5))
 
 
 def test_local_classes_have_a_size_and_locks_have_none():
