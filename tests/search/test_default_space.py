@@ -1,7 +1,6 @@
 """The search space "auto", the first trials, and learned priors."""
 
 import functools
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -30,7 +29,6 @@ from skbayes import (
     TradeoffSearchCV,
 )
 from skbayes.defaults import EditableSpace, default_space
-from skbayes.defaults.catalog import DataFacts
 from skbayes.defaults.for_search import train_share
 from skbayes.space import Choice, Ordinal, Space
 
@@ -145,15 +143,12 @@ def test_neighbors_are_no_more_than_rows():
     assert search.search_spaces_["n_neighbors"][1] == 7
 
 
-def test_the_data_are_examined_once(monkeypatch):
-    spy = Mock(wraps=DataFacts.of)
-    monkeypatch.setattr(DataFacts, "of", spy)
-    _of_svc([{"auto": True, "C": [1.0]}, {"auto": True, "C": [10.0]}], n_iter=1)
-    assert spy.call_count == 1
-
-
 def _above(params):
     return params["C"] > 1.5
+
+
+KERNEL = Choice({"linear": {}, "rbf": {"gamma": ["scale", "auto"]}})
+LINEAR, RBF = {"kernel": ["linear"]}, {"kernel": ["rbf"]}
 
 
 @pytest.mark.parametrize(
@@ -166,26 +161,17 @@ def _above(params):
         ({"C": (0.5, 3.0)}, {"constraints": _above}, []),
         ({"C": (0.5, 3.0)}, {"initial_points": None}, []),
         ({"C": (0.5, 3.0)}, {"initial_points": [{"C": 2.5}]}, [{"C": 2.5}]),
+        # Below an option, and in alternatives.
+        ({"kernel": KERNEL, "C": (0.1, 9.0)}, {},
+         [{"C": 1.0, "gamma": "scale", "kernel": "rbf"}]),
+        ([{**LINEAR, "C": (0.1, 9.0)}, {**RBF, "C": [1.0]}], {},
+         [{"C": 1.0, "kernel": "rbf"}]),
     ],
-)
+)  # fmt: skip
 def test_the_own_values_are_the_first_point(space, params, points):
     search = _of_svc(space, **params)
     assert search.initial_points_ == points
     assert (search.trials_[0].params in points) == bool(points)
-    assert (search.trials_[0].params == {"C": 1.0}) == (points == [{"C": 1.0}])
-
-
-def test_own_values_below_an_option_and_in_alternatives():
-    kernel = Choice({"linear": {}, "rbf": {"gamma": ["scale", "auto"]}})
-    search = _of_svc({"kernel": kernel, "C": (0.1, 9.0)}, n_iter=1)
-    own_values = {"C": 1.0, "gamma": "scale", "kernel": "rbf"}
-    assert search.initial_points_ == [own_values]
-    spaces = [{"kernel": ["linear"], "C": (0.1, 9.0)}, {"kernel": ["rbf"], "C": [1.0]}]
-    search = _of_svc(spaces, n_iter=1)
-    assert search.initial_points_ == [{"C": 1.0, "kernel": "rbf"}]
-    # A grid whose configurations are all tried keeps its order.
-    search = _of_svc({"C": [0.5, 1.0, 2.0]})
-    assert [trial.params["C"] for trial in search.trials_] == [0.5, 1.0, 2.0]
 
 
 MODELS = [
@@ -295,18 +281,23 @@ def test_the_estimator_and_then_the_portfolio(tmp_path):
     assert again.cv_results_["params"] == params
 
 
-@pytest.mark.parametrize("points", [None, [{"svc__C": 2.0, "svc__kernel": "rbf"}]])
-def test_initial_points_of_the_user_replace_the_portfolio(points):
-    search = _small(STEPS, RANGES, n_iter=1, initial_points=points, refit=False)
-    assert search.fit(X, y).optimizer_.prior is None
+SWITCHES = {"fit_intercept": [True, False], "positive": [True, False]}
 
 
-def test_auto_has_densities_of_conditional_parameters():
-    search = _small(STEPS, n_iter=1).fit(X, y)
-    assert "svc__gamma" in repr(search.optimizer_.prior)
-
-
-def test_a_class_without_a_portfolio_has_no_prior():
-    space = {"fit_intercept": [True, False], "positive": [True, False]}
-    search = _small(LinearRegression(), space, n_iter=2).fit(X, y)
-    assert search.optimizer_.prior is None
+@pytest.mark.parametrize(
+    "model, space, points, has_prior",
+    [
+        # Initial points of the user replace the portfolio.
+        (STEPS, RANGES, None, False),
+        (STEPS, RANGES, [{"svc__C": 2.0, "svc__kernel": "rbf"}], False),
+        # A class without a portfolio.
+        (LinearRegression(), SWITCHES, "default", False),
+        # Densities of conditional parameters.
+        (STEPS, "auto", "default", True),
+    ],
+)
+def test_portfolios_and_densities_are_a_prior(model, space, points, has_prior):
+    search = _small(model, space, n_iter=1, initial_points=points, refit=False)
+    prior = search.fit(X, y).optimizer_.prior
+    assert (prior is not None) == has_prior
+    assert ("svc__gamma" in repr(prior)) == has_prior

@@ -14,7 +14,7 @@ from grid_comparison import assert_same_tables
 from joblib.executor import MemmappingExecutor
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import context
-from processes import local_cluster
+from processes import SentRows, local_cluster, noted
 from scripted_estimators import (
     Crowd,
     Fatal,
@@ -73,9 +73,8 @@ def smooth(**kwargs):
 
 
 def restless(model=None, **kwargs):
-    space = {"quality": (0.0, 1.0)}
     return smooth(**kwargs).set_params(
-        estimator=model or Restless(), search_spaces=space
+        estimator=model or Restless(), search_spaces={"quality": (0.0, 1.0)}
     )
 
 
@@ -214,6 +213,23 @@ def test_a_closed_cluster_is_named_and_finished_trials_are_kept(closed, tmp_path
     assert_same_search(search, restless(n_iter=8).fit(X, y))
 
 
+def test_rows_reach_each_worker_of_a_cluster_once(tmp_path):
+    rows = SentRows.of(X.copy(), tmp_path)
+    search = smooth(cv=3, refit=False, pre_dispatch=3)
+    with (
+        local_cluster(n_workers=3, threads_per_worker=1) as (_, client),
+        joblib.parallel_config("dask", client=client),
+    ):
+        search.fit(rows, y)
+    alone = clone(search).fit(X, y)
+    assert_same_search(search, alone)
+    workers = noted(tmp_path, "received")
+    assert len(workers) == len(set(workers)) > 0
+    # A worker of Dask passes them on to the others.
+    assert len(noted(tmp_path, "sent")) <= len(workers)
+    assert noted(tmp_path, "sent").count(os.getpid()) == 1
+
+
 def test_configuration_and_routing_reach_every_fit(backend):
     weights = np.random.default_rng(0).uniform(0.5, 2.0, size=150)
     routing = {"enable_metadata_routing": True, "transform_output": "pandas"}
@@ -240,13 +256,6 @@ def test_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
     for name in ("trials_", "cv_results_", "best_estimator_", "optimizer_"):
         value = getattr(search, name)
         assert type(pickle.loads(pickle.dumps(value))) is type(value)
-
-
-def test_a_search_in_a_pipeline_has_the_same_trials(reference):
-    pipe = make_pipeline(StandardScaler(with_mean=False, with_std=False), smooth())
-    assert_same_search(pipe.fit(X, y)[-1], reference)
-    params = {"bayessearchcv__n_iter": 2, "bayessearchcv__pre_dispatch": 1}
-    assert clone(pipe).set_params(**params).fit(X, y)
 
 
 @pytest.fixture
