@@ -616,6 +616,10 @@ def test_each_model_of_a_choice_is_tried_on_two_sizes_of_samples(fake_clock):
     for trials in (of_stage(search, 0), on_one_fold[:5]):
         assert {type(trial.params["model"]) for trial in trials} == set(kinds)
     assert min(rows_by_trial(search)[5:]) > max(rows_by_trial(search)[:5])
+    # Few trials are left for a comparison on all rows.
+    few = search.set_params(n_iter=7).fit(np.zeros((13500, 1)), np.arange(13500) % 2)
+    assert len({type(trial.params["model"]) for trial in of_stage(few, 0)}) == 5
+    assert rows_by_trial(few) == [1000] * 5 + [9000] * 2
 
 
 def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):

@@ -133,6 +133,7 @@ def fits(estimator, X=X, y=y, space=None, **params):
          r"transformers\['a'\] .* write StandardScaler\(\)"),
         (search_of(make_pipeline(StandardScaler, SVC()), "auto"), r"Scaler\(\)"),
         (search_of(make_pipeline(StandardScaler(), SVC)), r"estimator.steps.* SVC\(\)"),
+        (search_of(OneVsRestClassifier(SVC)), r"estimator.estimator .* SVC\(\)"),
         (search_of(StackingClassifier([("a", SVC)])), r"estimators\['a'\] .* SVC\(\)"),
         (search_of(STEPS, {"svc": Choice({SVC: {}})}), r"'svc' .* SVC\(\)"),
         (search_of(STEPS, {"standardscaler": ["passthrough", StandardScaler]}),
