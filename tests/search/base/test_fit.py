@@ -29,7 +29,7 @@ from sklearn.model_selection import (
     cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
@@ -109,6 +109,19 @@ class Lying(KFold):
     def split(self, *args, **kwargs):
         type(self).n_calls += 1
         return super().split(*args, **kwargs)
+
+
+def test_conditional_parameters_of_an_option():
+    pipe = Pipeline([("model", GaussianNB())])
+    spaces = [
+        {"model": [Ridge()], "model__alpha": (0.1, 10.0, "log-uniform")},
+        {"model": [TREE], "model__max_depth": (1, 5)},
+    ]
+    search = small_search(pipe, spaces, n_iter=8).fit(X, y)
+    names = {(type(p["model"]).__name__, *p) for p in search.cv_results_["params"]}
+    tree = ("DecisionTreeClassifier", "model", "model__max_depth")
+    assert names == {("Ridge", "model", "model__alpha"), tree}
+    assert len(search.cv_results_["params"]) == 8
 
 
 def test_a_second_fit_leaves_no_attribute_of_the_first():

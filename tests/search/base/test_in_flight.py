@@ -258,6 +258,13 @@ def test_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
         assert type(pickle.loads(pickle.dumps(value))) is type(value)
 
 
+def test_a_search_in_a_pipeline_has_the_same_trials(reference):
+    pipe = make_pipeline(StandardScaler(with_mean=False, with_std=False), smooth())
+    assert_same_search(pipe.fit(X, y)[-1], reference)
+    params = {"bayessearchcv__n_iter": 2, "bayessearchcv__pre_dispatch": 1}
+    assert clone(pipe).set_params(**params).fit(X, y)
+
+
 @pytest.fixture
 def crowd(tmp_path):
     (tmp_path / "crowd").mkdir()
