@@ -348,6 +348,11 @@ def test_kernel_widths_follow_the_variance_until_a_scaler():
     assert repr(scaled).replace("svc__", "") == plain
     widths = _kernels(svc, raw)["rbf"]["gamma"].values
     assert max(one for one in widths if one != "scale") <= 10.0 / raw.x_variance
+    # An option is among the numbers at the one that it stands for.
+    svc.gamma = "auto"
+    widths = _kernels(svc, DataFacts.of(X, y))["rbf"]["gamma"].values
+    place = widths.index("auto")
+    assert widths[place - 1] < 1.0 / X.shape[1] <= widths[place + 1]
 
 
 def test_wide_data_have_no_solver_that_visits_rows_one_by_one():

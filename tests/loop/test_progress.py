@@ -80,6 +80,8 @@ def test_negated_metrics_are_printed_as_in_the_displays(capsys):
     options = {"scoring": "neg_log_loss", "n_iter": 2, "cv": 3, "random_state": 0}
     space = {"C": (0.1, 10.0, "log-uniform")}
     search = BayesSearchCV(LogisticRegression(max_iter=1000), space, **options)
+    search.fit(X, y)
+    assert capsys.readouterr().out == ""
     search.set_params(verbose=1).fit(X, y)
     record = read_record(search)
     lines = capsys.readouterr().out.splitlines()

@@ -354,6 +354,14 @@ def test_overlapping_dicts_are_compared_with_earlier_ones_only():
     assert places.tolist() == first
 
 
+def test_alternatives_of_two_parameters_are_independent():
+    pair = {k: Choice({"only": [{k + k: [1]}, {k + k: [2]}]}) for k in ("a", "b")}
+    space = Space.from_notation(pair)
+    decoded = space.decode(space.enumerate(np.arange(4)))
+    values = [(params["aa"], params["bb"]) for params in decoded]
+    assert values == [(1, 1), (1, 2), (2, 1), (2, 2)]
+
+
 def test_the_columns_of_options_are_numbered_and_inactive_without_them():
     kernel = Choice({"linear": {}, "poly": {"degree": (2, 4)}})
     space = Space.from_notation({"kernel": kernel, "n": (0, 1)})

@@ -85,6 +85,7 @@ def test_an_ensemble_without_a_gain_is_not_taken():
     plain = fitted(data=(X, names), scoring="accuracy", refit=True)
     result = search.ensemble_
     assert result.reason == "no ensemble is better by more than its standard error"
+    assert result.weights == {search.best_index_: 1.0}
     assert result.score == result.best_score == search.best_score_
     assert result.predict_cost == result.size_cost == 1.0
     np.testing.assert_array_equal(search.predict_proba(X), plain.predict_proba(X))
