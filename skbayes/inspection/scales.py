@@ -241,7 +241,8 @@ def label_of(value: Any, length: int = MAX_LABEL) -> str:
     name = getattr(value, "__qualname__", None)
     text = name if isinstance(name, str) else value
     text = text if isinstance(text, str) else " ".join(repr(text).split())
-    return plain(shorten(text, length))
+    # The end of a number may be its exponent.
+    return plain(shorten(text, length, middle=isinstance(value, float)))
 
 
 def name_label(name: str, length: int = MAX_NAME) -> str:

@@ -172,6 +172,7 @@ def test_labels_of_words_and_many_numbers_are_apart(n_words, n_numbers):
 def test_long_texts_are_cut_at_the_end_or_in_the_middle():
     assert label_of(len) == "len"
     assert label_of("word") == "word"
+    assert label_of(1e-5 / 3) == "3.3333…37e-06"
     assert label_of(Real(0, 10)) == "Real(0.0, 10.…"
     assert len(label_of("x" * 100)) == 14
     assert shorten("gamma", 5) == "gamma"
