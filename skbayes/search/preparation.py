@@ -207,8 +207,8 @@ def with_subsets(
 
     The `parameter` sets their sizes. Stages with fewer folds get enough of them.
     """
-    n_folds = first_folds(job.splits)
-    rungs = [replace(r, n_folds=n_folds) if r.n_folds else r for r in ladder.rungs]
+    splits, rungs = job.splits, ladder.rungs
+    rungs = [replace(r, n_folds=r.n_folds and first_folds(splits)) for r in rungs]
     ladder = replace(ladder, rungs=rungs)
     samples = [sample for stage in ladder.rungs for sample in stage.samples]
     earlier = [Sample(start.train_size) for start in header.stages]
