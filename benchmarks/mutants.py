@@ -180,6 +180,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     root = arguments.clone.resolve()
+    if root == Path().resolve():
+        parser.error("CLONE must not be this checkout, whose changes would be lost")
     if not root.exists():
         subprocess.run(["git", "clone", "-q", ".", root], check=True)
     # An interrupted run leaves its mutant.
