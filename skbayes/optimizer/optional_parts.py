@@ -26,21 +26,18 @@ ACQUISITIONS = {
 
 def acquisition_of(name: str) -> Acquisition:
     """Return an acquisition function by its name."""
-    acquisition: Acquisition = load(ACQUISITIONS[name])()
-    return acquisition
+    return load(ACQUISITIONS[name])()
 
 
 def proposer_on_graph(model: Any, acquisition: Acquisition) -> Proposer:
     """Return the proposer of expected influence, with a surrogate that has a graph."""
     kind = load("skbayes.acquisition.influence:InfluenceProposer")
-    proposer: Proposer = kind(model.graph, acquisition)
-    return proposer
+    return kind(model.graph, acquisition)
 
 
 def proposer_of_front(models: Sequence[Any]) -> Proposer:
     """Return the proposer of several objectives, each of which has a surrogate."""
-    proposer: Proposer = load("skbayes.pareto.acquisition:ParetoProposer")(models)
-    return proposer
+    return load("skbayes.pareto.acquisition:ParetoProposer")(models)
 
 
 def fit_constrained(
@@ -48,29 +45,26 @@ def fit_constrained(
 ) -> tuple[Proposer, Observations]:
     """Fit a proposer and the models of constraints on outcomes."""
     fit = load("skbayes.acquisition.feasibility:fit_constrained")
-    fitted: tuple[Proposer, Observations] = fit(proposer, models, observations)
-    return fitted
+    return fit(proposer, models, observations)
 
 
 def cost_model(
     n_options: list[int], trials: list[Cost], earlier: CostModel | None = None
 ) -> CostModel:
     """Return the model of the costs of trials."""
-    kind: type[CostModel] = load("skbayes.optimizer.cost_models:CostModel")
-    return kind(n_options, trials, earlier)
+    return load("skbayes.optimizer.cost_models:CostModel")(n_options, trials, earlier)
 
 
 def aborted_trials(
     n_options: list[int], trials: list[tuple[FloatArray, bool]]
 ) -> AbortedTrials:
     """Return the model of the trials that were aborted."""
-    kind: type[AbortedTrials] = load("skbayes.optimizer.cost_models:AbortedTrials")
-    return kind(n_options, trials)
+    return load("skbayes.optimizer.cost_models:AbortedTrials")(n_options, trials)
 
 
 def limit_terms(
     costs: CostModel, aborted: AbortedTrials, limit: float | None, budget: float | None
 ) -> LimitTerms:
     """Return the terms of the acquisition function for limits and costs of trials."""
-    kind: type[LimitTerms] = load("skbayes.optimizer.cost_models:LimitTerms")
+    kind = load("skbayes.optimizer.cost_models:LimitTerms")
     return kind(costs, aborted, limit, budget)

@@ -110,8 +110,7 @@ def read_trials(
     ``cv_results_``.
     """
     if isinstance(source, str | os.PathLike):
-        read: Source = load(JOURNAL_SOURCE)(source, space)
-        return read
+        return load(JOURNAL_SOURCE)(source, space)
     if isinstance(source, History):
         return Source(list(source), space)
     study = study_of(source)

@@ -360,8 +360,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         if callable(plain.refit) and vars(self).get("multimetric_"):
             plain.refit = self.target_metric_
         parent: Any = super(BaseBayesSearchCV, plain)
-        score: float = parent.score(X, y, **params)
-        return score
+        return parent.score(X, y, **params)
 
     def _plain(self) -> Any:
         """Return a copy with parameter values that scikit-learn's methods know.

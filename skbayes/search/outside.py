@@ -30,18 +30,14 @@ if TYPE_CHECKING:
 
 def own_values(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator and its parts, by full name."""
-    values: dict[str, Any] = load("skbayes.defaults.parts:own_values")(estimator)
-    return values
+    return load("skbayes.defaults.parts:own_values")(estimator)
 
 
 def resolved_spaces(
     settings: Settings, X: Any, y: Any
 ) -> tuple[Any, list[str], Callable[[], DataFacts]]:
     """Return the space without "auto", the parts that are not tuned, and the facts."""
-    resolved: tuple[Any, list[str], Callable[[], DataFacts]] = load(
-        "skbayes.defaults.for_search:resolved_spaces"
-    )(settings, X, y)
-    return resolved
+    return load("skbayes.defaults.for_search:resolved_spaces")(settings, X, y)
 
 
 def prior_of(
@@ -51,10 +47,7 @@ def prior_of(
     facts: Callable[[], DataFacts],
 ) -> OptimumPrior | None:
     """Return the prior of the best configuration for the estimator of a search."""
-    prior: OptimumPrior | None = load("skbayes.defaults.for_search:prior_of")(
-        settings, space, own, facts
-    )
-    return prior
+    return load("skbayes.defaults.for_search:prior_of")(settings, space, own, facts)
 
 
 def check_name(name: str, owner: Any, base: Any) -> None:
@@ -80,10 +73,7 @@ def tasks_of(search: Any, X: Any, y: Any, sample_weight: Any) -> Tasks:
     parts = search.get_params(deep=True).values()
     if not any(map(compat.has_callbacks, (search, *parts))):
         return Tasks()
-    tree: Tasks = load("skbayes.options.callbacks.tasks:TaskTree")(
-        search, X, y, sample_weight
-    )
-    return tree
+    return load("skbayes.options.callbacks.tasks:TaskTree")(search, X, y, sample_weight)
 
 
 # -- options --------------------------------------------------------------------------
@@ -93,10 +83,7 @@ def rule_and_bounds(constraints: Any) -> tuple[Rule | None, Mapping[str, Any]]:
     """Return the rule for configurations, and the bounds on outcomes, if any."""
     if constraints is None:
         return None, {}
-    parsed: tuple[Rule | None, Mapping[str, Any]] = load(
-        "skbayes.options.constraints.bounds:rule_and_bounds"
-    )(constraints)
-    return parsed
+    return load("skbayes.options.constraints.bounds:rule_and_bounds")(constraints)
 
 
 def outcome_scorer(parsed: Callable[[], tuple[Settings, Objective]]) -> Any:
@@ -106,27 +93,19 @@ def outcome_scorer(parsed: Callable[[], tuple[Settings, Objective]]) -> Any:
 
 def unreachable_text(bounds: Bounds, history: History) -> str | None:
     """Return the bounds that none of the first complete trials satisfies, if any."""
-    text: str | None = load("skbayes.options.constraints.aspect:unreachable_text")(
-        bounds, history
-    )
-    return text
+    return load("skbayes.options.constraints.aspect:unreachable_text")(bounds, history)
 
 
 def stages_before_all_folds(
     search: Any, settings: Settings, prior: OptimumPrior | None
 ) -> Ladder | None:
     """Return stages with one fold before all, unless each trial needs all folds."""
-    ladder: Ladder | None = load("skbayes.stages.optimizers:before_all_folds")(
-        search, settings, prior
-    )
-    return ladder
+    return load("skbayes.stages.optimizers:before_all_folds")(search, settings, prior)
 
 
 def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
     """Return the attributes that `return_folds` requests."""
-    fits_of = load("skbayes.options.folds.out_of_fold:winner_fits")
-    attributes: dict[str, Any] = fits_of(plan, ranked, best)
-    return attributes
+    return load("skbayes.options.folds.out_of_fold:winner_fits")(plan, ranked, best)
 
 
 def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
@@ -138,10 +117,8 @@ def select_ensemble(
     plan: Plan, ranked: History, fitted: Mapping[str, Any]
 ) -> tuple[EnsembleResult, list[int]]:
     """Select an ensemble; return it and the rows of its members, if any."""
-    selected: tuple[EnsembleResult, list[int]] = load(
-        "skbayes.options.ensembles.final_model:select_ensemble"
-    )(plan, ranked, fitted)
-    return selected
+    select = load("skbayes.options.ensembles.final_model:select_ensemble")
+    return select(plan, ranked, fitted)
 
 
 def unfitted_ensemble(plan: Plan, models: list[Any]) -> Any:
@@ -163,18 +140,14 @@ def header_of(
     seed: int,
 ) -> Header:
     """Return the header of the journal of a search, which may have earlier runs."""
-    header: Header = load("skbayes.options.journal.opening:header_of")(
-        search, settings, space, job, params, seed
-    )
-    return header
+    make = load("skbayes.options.journal.opening:header_of")
+    return make(search, settings, space, job, params, seed)
 
 
 def journal_of(search: SearchParameters, plan: Plan, n_points: int) -> Journal:
     """Return the journal of a search, with the default number of trials in flight."""
-    journal: Journal = load("skbayes.options.journal.journal:Journal")(
-        search.journal, plan.space, plan.header, n_points
-    )
-    return journal
+    kind = load("skbayes.options.journal.journal:Journal")
+    return kind(search.journal, plan.space, plan.header, n_points)
 
 
 def check_recorded_scores(plan: Plan, journal: Journal) -> None:
@@ -184,44 +157,33 @@ def check_recorded_scores(plan: Plan, journal: Journal) -> None:
 
 def temporary_store(place: str | None, limit: float) -> AbstractContextManager[Any]:
     """Return a store of results that trials share, which is removed at the end."""
-    store: AbstractContextManager[Any] = load(
-        "skbayes.trial.shared_store:temporary_store"
-    )(place, limit)
-    return store
+    return load("skbayes.trial.shared_store:temporary_store")(place, limit)
 
 
 def autologged(
     search: Any, X: Any, y: Any, sample_weight: Any
 ) -> AbstractContextManager[None]:
     """Return a context in which MLflow logs a search, if its autologging is on."""
-    context: AbstractContextManager[None] = load(
-        "skbayes.tracking.mlflow_runs:autologged"
-    )(search, X, y, sample_weight)
-    return context
+    return load("skbayes.tracking.mlflow_runs:autologged")(search, X, y, sample_weight)
 
 
 def known_trials(source: Any, space: Space, metric: str = "score") -> list[KnownTrial]:
     """Return the trials of an earlier search."""
-    known: list[KnownTrial] = load(
-        "skbayes.options.warm_start.known_trials:known_trials"
-    )(source, space, metric)
-    return known
+    read = load("skbayes.options.warm_start.known_trials:known_trials")
+    return read(source, space, metric)
 
 
 def known_of(source: Any, space: Space, metric: str) -> list[KnownTrial]:
     """Return the trials of a source that have a comparable score."""
     read = load("skbayes.options.warm_start.known_trials:known_of")
-    known: list[KnownTrial] = read(source, space, metric)
-    return known
+    return read(source, space, metric)
 
 
 def promising(plan: Plan) -> list[KnownTrial]:
     """Return the known trials that did not fail and are allowed."""
     if not plan.known:
         return []
-    select = load("skbayes.options.warm_start.known_trials:promising")
-    known: list[KnownTrial] = select(plan)
-    return known
+    return load("skbayes.options.warm_start.known_trials:promising")(plan)
 
 
 def teach(optimizer: Any, plan: Plan) -> None:
@@ -235,14 +197,12 @@ def teach(optimizer: Any, plan: Plan) -> None:
 
 def result_html(search: Any) -> str:
     """Return an HTML table of the result of a search, its space and its budget."""
-    text: str = load("skbayes.inspection.html:result_html")(search)
-    return text
+    return load("skbayes.inspection.html:result_html")(search)
 
 
 def write_report(search: Any, path: str | PathLike[str]) -> Path:
     """Write the result of a search to an HTML page."""
-    written: Path = load("skbayes.inspection.report:write_report")(search, path)
-    return written
+    return load("skbayes.inspection.report:write_report")(search, path)
 
 
 def draw_summary(search: Any, path: str | PathLike[str] | None) -> Any:
@@ -252,5 +212,4 @@ def draw_summary(search: Any, path: str | PathLike[str] | None) -> Any:
 
 def advice(search: Any) -> list[str]:
     """Return suggestions for the next search."""
-    sentences: list[str] = load("skbayes.inspection.advice:advice")(search)
-    return sentences
+    return load("skbayes.inspection.advice:advice")(search)

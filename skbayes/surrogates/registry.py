@@ -23,8 +23,7 @@ class Entry(NamedTuple):
     @property
     def surrogate(self) -> type[Surrogate]:
         """Class, whose module is imported on first use."""
-        kind: type[Surrogate] = load(self.path)
-        return kind
+        return load(self.path)
 
 
 #: Surrogates by their names in the API.

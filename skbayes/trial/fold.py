@@ -105,14 +105,12 @@ class Job:
     @property
     def fit_params(self) -> Mapping[str, Any]:
         """Arguments of `fit` of the estimator."""
-        params: Mapping[str, Any] = self.options.get("fit_params", {})
-        return params
+        return self.options.get("fit_params", {})
 
     @property
     def score_params(self) -> Mapping[str, Any]:
         """Arguments of the scorers."""
-        params: Mapping[str, Any] = self.options.get("score_params", {})
-        return params
+        return self.options.get("score_params", {})
 
     @property
     def n_samples(self) -> int:

@@ -51,8 +51,7 @@ class Option:
 
     def kind(self) -> type[Aspect]:
         """Return the class of the aspect, whose module is imported on first use."""
-        kind: type[Aspect] = load(self.aspect)
-        return kind
+        return load(self.aspect)
 
 
 def _shares_steps(settings: Settings, objective: Objective, tasks: Tasks) -> bool:

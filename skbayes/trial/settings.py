@@ -66,8 +66,7 @@ def parse_limits(trial_limits: Mapping[str, Any] | None, timeout: Any) -> FitLim
 def parse_time(name: str, value: Any) -> float | None:
     """Convert the time limit `name`, such as "5 min", to seconds."""
     if value is None or (is_number(value) and value > 0):
-        seconds: float | None = value
-        return seconds
+        return value
     total = _total(value, _SECONDS)
     if not total > 0.0:
         raise ValueError(

@@ -188,8 +188,7 @@ def _classes(labels: Any) -> np.ndarray | None:
     labels = compat.to_host(labels)
     if labels is None or type_of_target(labels) not in ("binary", "multiclass"):
         return None
-    codes: np.ndarray = np.unique(column_or_1d(labels), return_inverse=True)[1]
-    return codes
+    return np.unique(column_or_1d(labels), return_inverse=True)[1]
 
 
 def _ranks(
