@@ -127,11 +127,10 @@ def fast_metric(name: str | None, method: str, target: Target) -> Metric | None:
         names.append("f1")
     if name not in names:
         return None
-    limit = 0.0 if method == "decision_function" else 0.5
 
     def of_predictions(y: np.ndarray, values: FloatArray) -> float:
-        single = values.shape[1] == 1
-        predicted = values[:, 0] > limit if single else np.argmax(values, axis=1)
+        single = is_binary and values.shape[1] == 1  # decision values
+        predicted = values[:, 0] > 0.0 if single else np.argmax(values, axis=1)
         hits = predicted == y
         if name == "accuracy":
             return float(np.mean(hits))

@@ -9,6 +9,7 @@ from every_search import small_search
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.linear_model import RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skbayes import BayesSearchCV
@@ -78,24 +79,26 @@ def test_a_step_that_is_worse_may_lead_to_a_better_ensemble():
 
 
 CLASSES = ["accuracy", "balanced_accuracy", "neg_log_loss"]
+TREE, RIDGE = DecisionTreeClassifier(random_state=0), RidgeClassifier()
+REGRESSION = [f"neg_{k}_error" for k in ("mean_squared", "mean_absolute")]
+REGRESSION += ["neg_root_mean_squared_error", "r2", None]
 USUAL = [
-    *((load_breast_cancer, name) for name in [*CLASSES, "roc_auc", "f1", None]),
-    *((load_iris, name) for name in CLASSES),
-    *(
-        (load_diabetes, f"neg_{name}_error")
-        for name in ("mean_squared", "mean_absolute", "root_mean_squared")
-    ),
-    *((load_diabetes, name) for name in ("r2", None)),
+    *((TREE, load_breast_cancer, name) for name in [*CLASSES, "roc_auc", "f1", None]),
+    *((TREE, load_iris, name) for name in CLASSES),
+    # It has decision values and no probabilities.
+    *((RIDGE, load_breast_cancer, name) for name in ("accuracy", "roc_auc", "f1")),
+    *((DecisionTreeRegressor(random_state=0), load_diabetes, k) for k in REGRESSION),
 ]
 
 
-@pytest.mark.parametrize(("load", "scoring"), USUAL)
-def test_fast_formulas_of_usual_metrics_equal_the_scorers(load, scoring, monkeypatch):
+@pytest.mark.parametrize(("model", "load", "scoring"), USUAL)
+def test_fast_formulas_of_usual_metrics_equal_the_scorers(
+    model, load, scoring, monkeypatch
+):
     X, y = (part[::5] for part in load(return_X_y=True))
-    regresses = load is load_diabetes
-    kind = DecisionTreeRegressor if regresses else DecisionTreeClassifier
     space = {"max_depth": (1, 20), "min_samples_leaf": (1, 40)}
-    search = BayesSearchCV(kind(random_state=0), space, n_iter=3, random_state=0)
+    space = {"alpha": (1e-3, 1e6, "log-uniform")} if model is RIDGE else space
+    search = BayesSearchCV(model, space, n_iter=3, random_state=0)
     search.set_params(cv=3, surrogate="random", scoring=scoring, refit="ensemble")
     compared, fast = [], FoldScorer.fast
 
