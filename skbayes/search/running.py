@@ -149,7 +149,8 @@ class RunningSearch:
                 backend = evaluator.backend
                 outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
                 outcome.is_over |= scheduler.is_over
-            outcome.refit_seconds = evaluator.backend.reserved
+            if budget.reserve is not None:
+                outcome.refit_seconds = budget.reserve(history)
             if not history:
                 evaluator = evaluator.of_stage(0, self.plan.ladder.rungs[0])
                 history.append(evaluator.untried(_untried_params(self.plan)))
@@ -359,7 +360,7 @@ def refit_seconds(history: History, plan: Plan, on_samples: bool = False) -> flo
     of the last trial if none is complete. With `on_samples`, the refit uses the same
     fraction of the rows as the trial.
     """
-    if plan.refit.plain is False or not history:
+    if plan.refit.plain is False:
         return 0.0
 
     def share_of_time(trial: Trial) -> float:

@@ -224,14 +224,16 @@ def test_a_quarter_of_the_time_is_for_small_samples(fake_clock):
     assert sum(seconds) <= 28.5
 
 
-@pytest.mark.parametrize("timeout, n_warnings", [(3.0, 1), (60.0, 0)])
+# With the limit, no trial is complete, and the refit takes as long as for the last one.
+@pytest.mark.parametrize("limits", [None, {"time": 1.0}])
+@pytest.mark.parametrize("timeout, n_iter, n_warnings", [(3.0, 1, 1), (35.0, 2, 0)])
 def test_a_refit_that_exceeds_the_timeout_is_announced(
-    timeout, n_warnings, fake_clock, monkeypatch, recwarn
+    timeout, n_iter, n_warnings, limits, fake_clock, monkeypatch, recwarn
 ):
     # The first fold takes 7.5 s, and the refit 15 s.
     monkeypatch.setattr(TimedTree, "seconds_per_row", 0.1)
-    search = BayesSearchCV(TimedTree(), {"max_depth": (1, 9)}, cv=2, n_iter=1)
-    search.set_params(timeout=timeout).fit(X, y)
+    search = BayesSearchCV(TimedTree(), {"max_depth": (1, 9)}, cv=2, n_iter=n_iter)
+    search.set_params(timeout=timeout, trial_limits=limits).fit(X, y)
     text = "refit takes about 15 s, so fit will exceed the limit"
     assert sum(text in str(w.message) for w in recwarn) == n_warnings
     assert sum("refit takes" in str(w.message) for w in recwarn) == n_warnings
