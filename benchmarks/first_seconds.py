@@ -25,6 +25,12 @@ loss at the end exceeds the own one by more than 1%, and the number of trials. D
 are left out if the best of 1000 random configurations gains less than 2%, or if their
 recorded fits take more than 300 s, which truncated the records.
 
+The last columns are the logarithms of the ratio of the loss to the own one (× 1000),
+and the percentage of tasks in which a method is first, among it and the rivals; a rival
+also competes with BayesSearchCV. Equal losses share a task. Rivals run the folds of a
+trial on both workers, and propose the next one, in no time, when a worker is free.
+Ratios of mean logarithms to the least one of the rivals follow, or None without a gain.
+
 Example: python benchmarks/first_seconds.py run --tasks choose --methods bayes,stages
 """
 
@@ -46,12 +52,23 @@ from concurrent.futures import Future
 from functools import cache, partial
 from typing import Any
 
+import harness
 import numpy as np
 import tasks
 from harness import Record, Runs, Study, main
 from learn_priors import Table as Learned
 from learn_priors import densities, portfolio
-from methods import Float, Int, Params, as_notation, make_method
+from methods import (
+    Float,
+    Int,
+    Method,
+    Params,
+    as_notation,
+    as_own,
+    flaml_space,
+    make_method,
+    taken,
+)
 from searches import incumbents_at
 from sklearn.base import BaseEstimator
 
@@ -371,13 +388,52 @@ def _trial(
     return max(ends), float(np.mean(scores))
 
 
-def _random(table: Table, seed: int) -> tuple[Best, int]:
-    draw, free = make_method("random", table.space, seed), [STARTING] * N_WORKERS
+def _asked(
+    make: Callable[[Any, int], Method], table: Table, seed: int
+) -> tuple[Best, int]:
+    """Run trials of a method that proposes one as soon as a worker is free."""
+    CLOCK.now, free = STARTING, [STARTING] * N_WORKERS
+    method = make(table.space, seed)
+    running: list[tuple[float, int, float, Params]] = []
     ended: list[tuple[float, float, Params]] = []
-    while min(free) < MARKS[-1]:
-        params = draw.ask()
-        ended.append((*_trial(table, params, free), params))
+    while (begin := min(free)) < MARKS[-1]:
+        while running and running[0][0] <= begin:
+            CLOCK.now, _, score, params = heapq.heappop(running)
+            method.tell(params, score)
+        CLOCK.now = begin
+        params = method.ask()
+        end, score = _trial(table, params, free)
+        heapq.heappush(running, (end, len(ended), score, params))
+        ended.append((end, score, params))
     return _best(ended), len(ended)
+
+
+class _Flaml:
+    """BlendSearch of FLAML with the limit, on the simulated clock."""
+
+    def __init__(self, space: Any, seed: int) -> None:
+        from flaml.tune.searcher import blendsearch
+
+        blendsearch.time = CLOCK
+        self._space, ranges = space, flaml_space(space)
+        self._search = blendsearch.BlendSearch(
+            "score", "max", ranges, seed=seed, time_budget_s=MARKS[-1] - CLOCK.now
+        )
+        self._running: list[tuple[Params, Any]] = []
+        self._names = map(str, itertools.count())
+
+    def ask(self) -> Params:
+        name = next(self._names)
+        while (config := self._search.suggest(name)) is None:
+            name = next(self._names)
+        params = as_own(self._space, config)
+        self._running.append((params, (name, config, CLOCK.now)))
+        return params
+
+    def tell(self, params: Params, score: float) -> None:
+        name, config, begin = taken(self._running, params)
+        result = {"score": score, "time_total_s": CLOCK.now - begin, "config": config}
+        self._search.on_trial_complete(name, result)
 
 
 def _halving(table: Table, seed: int) -> tuple[Best, int]:
@@ -403,9 +459,12 @@ METHODS: dict[str, Callable[[Table, int], tuple[Best, int]]] = {
     "bayes": BAYES,
     # With a stopper, all trials have all folds.
     "bayes-all-folds": partial(BAYES, stopper=lambda trials: False),
-    "random": _random,
+    "random": partial(_asked, partial(make_method, "random")),
     "halving": _halving,
+    "optuna": partial(_asked, partial(make_method, "optuna-tpe")),
+    "flaml": partial(_asked, _Flaml),
 }
+RIVALS = ("random", "halving", "optuna", "flaml")
 
 
 def task_names() -> list[str]:
@@ -461,20 +520,44 @@ def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
                 gains = np.log(record["own"] / np.array(record["losses"]))
                 shares = 100.0 * gains / math.log(record["own"] / best[key[0]])
                 worse = 100.0 * (gains[-1] < -0.01)
+                field = {"bayes" if method in RIVALS else method, *RIVALS}
+                others = [runs[m].get(key) for m in field if m in runs]
+                known = [other["losses"] for other in others if other]
+                is_least = np.array(known) == np.min(known, axis=0)
+                is_first = record["losses"] == np.min(known, axis=0)
                 row = [*np.maximum(shares, -100.0), worse, record["trials"]]
+                row += [*(-1000.0 * gains), *(100.0 * is_first / is_least.sum(axis=0))]
                 columns[method][key] = np.array(row)
     return columns
 
+
+def summarize(study: Study, figures: dict, columns: Sequence[Any]) -> Record:
+    """Return the table with ratios of mean log ratios to those of the best rival."""
+    summary = harness.summarize(study, figures, columns)
+    for group, entries in summary["groups"].items():
+        logs = {m: np.array(entry["mean"][5:8]) for m, entry in entries.items()}
+        best = np.min([logs[m] for m in RIVALS if m in logs], axis=0, initial=0.0)
+        for method in filter(lambda name: name not in RIVALS, entries):
+            pairs = zip(logs[method].tolist(), best.tolist(), strict=True)
+            ratios = [round(own / rival, 2) if rival else None for own, rival in pairs]
+            entries[method]["to_best_rival"] = ratios
+            print(f"{group:22}{method:26} gain / that of the best rival: {ratios}")
+    return summary
+
+
+COLUMNS = [*(f"{mark:g} s" for mark in MARKS), "worse %", "trials"]
+COLUMNS += [f"{name} {mark:g} s" for name in ("log ratio", "first %") for mark in MARKS]
 
 STUDY = Study(
     name="first_seconds",
     tasks=task_names,
     methods=tuple(METHODS),
     run=run,
-    columns=lambda options: [*(f"{mark:g} s" for mark in MARKS), "worse %", "trials"],
+    columns=lambda options: COLUMNS,
     figures=figures,
     group=lambda task: task.split(":")[0] + " lcbench" * ("lcbench" in task),
     overall=False,
+    summarize=summarize,
     seeds=1,
 )
 

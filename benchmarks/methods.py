@@ -57,6 +57,33 @@ def as_notation(space: Space) -> dict[str, Any]:
     return {name: dimension(dim) for name, dim in space.items()}
 
 
+def optuna_space(space: Space) -> dict[str, Any]:
+    """Return a space in the notation of Optuna."""
+    from optuna import distributions as kinds
+
+    numbers = {Float: kinds.FloatDistribution, Int: kinds.IntDistribution}
+    return {
+        name: kinds.CategoricalDistribution(dim.options)
+        if isinstance(dim, Categories)
+        else numbers[type(dim)](dim.low, dim.high, log=dim.log)
+        for name, dim in space.items()
+    }
+
+
+def flaml_space(space: Space) -> dict[str, Any]:
+    """Return a space in the notation of FLAML, with indices of options."""
+    from flaml import tune
+
+    def domain(dim: Float | Int | Categories) -> Any:
+        if isinstance(dim, Categories):
+            return tune.choice(list(range(len(dim.options))))
+        if isinstance(dim, Int):
+            return (tune.lograndint if dim.log else tune.randint)(dim.low, dim.high + 1)
+        return (tune.loguniform if dim.log else tune.uniform)(dim.low, dim.high)
+
+    return {name: domain(dim) for name, dim in space.items()}
+
+
 class Method(Protocol):
     """Protocol of a search method."""
 
@@ -95,14 +122,18 @@ def _ends(dim: Float | Int) -> tuple[float, float]:
     return dim.low, dim.high
 
 
-def _as_own(dim: Float | Int | Categories, value: Any) -> Any:
-    """Convert the number, or the index of an option, of another library."""
-    if isinstance(dim, Categories):
-        return dim.options[int(value)]
-    return int(value) if isinstance(dim, Int) else float(value)
+def as_own(space: Space, values: Mapping[str, Any]) -> Params:
+    """Convert numbers, and indices of options, of another library."""
+
+    def own(dim: Float | Int | Categories, value: Any) -> Any:
+        if isinstance(dim, Categories):
+            return dim.options[int(value)]
+        return int(value) if isinstance(dim, Int) else float(value)
+
+    return {name: own(dim, values[name]) for name, dim in space.items()}
 
 
-def _taken(running: list[tuple[Params, Any]], params: Params) -> Any:
+def taken(running: list[tuple[Params, Any]], params: Params) -> Any:
     """Remove a proposed configuration, and return what the library knows it by."""
     for place, (proposed, handle) in enumerate(running):
         if proposed == params:
@@ -169,40 +200,27 @@ class _Skopt:
 
 
 class _Optuna:
-    def __init__(self, space: Space, seed: int, sampler: str, **options: Any) -> None:
+    def __init__(self, space: Space, seed: int, sampler: str) -> None:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._optuna = optuna
-        self._distributions = {
-            name: self._distribution(dim) for name, dim in space.items()
-        }
+        self._distributions = optuna_space(space)
         kind = getattr(optuna.samplers, sampler)
-        self._study = optuna.create_study(
-            direction="maximize", sampler=kind(seed=seed, **options)
-        )
-        self._running: list[Any] = []
-
-    def _distribution(self, dim: Float | Int | Categories) -> Any:
-        of = self._optuna.distributions
-        if isinstance(dim, Categories):
-            return of.CategoricalDistribution(dim.options)
-        kind = of.IntDistribution if isinstance(dim, Int) else of.FloatDistribution
-        return kind(dim.low, dim.high, log=dim.log)
+        self._study = optuna.create_study(direction="maximize", sampler=kind(seed=seed))
+        self._running: list[tuple[Params, Any]] = []
 
     def ask(self) -> Params:
         trial = self._study.ask(self._distributions)
-        self._running.append(trial)
+        self._running.append((dict(trial.params), trial))
         return dict(trial.params)
 
     def tell(self, params: Params, score: float) -> None:
         failed = self._optuna.trial.TrialState.FAIL if np.isnan(score) else None
-        for trial in self._running:
-            if trial.params == params:
-                self._running.remove(trial)
-                self._study.tell(trial, None if failed else score, state=failed)
-                return
-        for trial in self._running:  # another configuration was evaluated
+        if trial := taken(self._running, params):
+            self._study.tell(trial, None if failed else score, state=failed)
+            return
+        for _, trial in self._running:  # another configuration was evaluated
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         self._running.clear()
         self._study.add_trial(
@@ -259,7 +277,7 @@ class _Hyperopt:
         return params
 
     def tell(self, params: Params, score: float) -> None:
-        doc = _taken(self._running, params) or self._document(params)
+        doc = taken(self._running, params) or self._document(params)
         ok = not np.isnan(score)
         status = self._hyperopt.STATUS_OK if ok else self._hyperopt.STATUS_FAIL
         doc["result"] = {"status": status} | ({"loss": -score} if ok else {})
@@ -332,8 +350,7 @@ class _Smac:
 
     def ask(self) -> Params:
         info = self._smac.ask()
-        config = dict(info.config)
-        params = {n: _as_own(dim, config[n]) for n, dim in self._space.items()}
+        params = as_own(self._space, dict(info.config))
         self._running.append((params, info))
         return params
 
@@ -341,7 +358,7 @@ class _Smac:
         from smac.runhistory.dataclasses import TrialValue
         from smac.runhistory.enumerations import StatusType
 
-        info = _taken(self._running, params)
+        info = taken(self._running, params)
         failed = np.isnan(score)
         value = TrialValue(
             cost=np.inf if failed else -score,
@@ -356,9 +373,6 @@ METHODS: dict[str, Callable[..., Method]] = {
     "skopt": _Skopt,
     "optuna-tpe": lambda space, seed: _Optuna(space, seed, "TPESampler"),
     "optuna-gp": lambda space, seed: _Optuna(space, seed, "GPSampler"),
-    "optuna-liar": lambda space, seed: _Optuna(
-        space, seed, "TPESampler", constant_liar=True
-    ),
     "hyperopt": _Hyperopt,
     "smac": _Smac,
 }

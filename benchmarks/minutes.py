@@ -58,8 +58,8 @@ from harness import Record, Runs, Study, load, main, mean_se, means_text
 from joblib.externals.loky import get_reusable_executor
 from lightgbm import LGBMClassifier, LGBMRegressor
 from logged_scorer import LoggedScorer
-from methods import Categories, Float, Int, as_notation
-from searches import distribution, incumbents_at, optuna_space
+from methods import Categories, Float, Int, as_notation, optuna_space
+from searches import distribution, incumbents_at
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 from logged_scorer import LoggedScorer, Trials
-from methods import Categories, Float, Int, Space, as_notation
+from methods import (
+    Categories,
+    Float,
+    Int,
+    Space,
+    as_notation,
+    as_own,
+    flaml_space,
+    optuna_space,
+)
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import RandomizedSearchCV, cross_val_score
@@ -34,13 +43,6 @@ def incumbents_at(
     return chosen
 
 
-def _value(dim: Float | Int | Categories, place: float) -> Any:
-    """Convert a number of a grid, or the index of an option."""
-    if isinstance(dim, Categories):
-        return dim.options[int(place)]
-    return int(place) if isinstance(dim, Int) else place
-
-
 def distribution(dim: Float | Int | Categories) -> Any:
     """Return a dimension for scikit-learn's random searches."""
     if isinstance(dim, Categories):
@@ -53,19 +55,6 @@ def distribution(dim: Float | Int | Categories) -> Any:
     # A list of 1000 values with the frequencies of a logarithmic scale.
     ends = np.log([dim.low, dim.high + 1 - 1e-9])
     return [int(value) for value in np.exp(np.linspace(*ends, 1000))]
-
-
-def optuna_space(space: Space) -> dict[str, Any]:
-    """Return a space in the notation of OptunaSearchCV."""
-    from optuna import distributions as kinds
-
-    numbers = {Float: kinds.FloatDistribution, Int: kinds.IntDistribution}
-    return {
-        name: kinds.CategoricalDistribution(dim.options)
-        if isinstance(dim, Categories)
-        else numbers[type(dim)](dim.low, dim.high, log=dim.log)
-        for name, dim in space.items()
-    }
 
 
 def run_search(
@@ -132,21 +121,12 @@ def _flaml(
 ) -> Any:
     from flaml import BlendSearch, tune
 
-    def domain(dim: Float | Int | Categories) -> Any:
-        if isinstance(dim, Categories):
-            return tune.choice(list(range(len(dim.options))))
-        if isinstance(dim, Int):
-            return (tune.lograndint if dim.log else tune.randint)(dim.low, dim.high + 1)
-        return (tune.loguniform if dim.log else tune.uniform)(dim.low, dim.high)
-
     def evaluate(config: dict[str, Any]) -> dict[str, float]:
-        params = {name: _value(space[name], place) for name, place in config.items()}
-        model = clone(task.estimator).set_params(**params)
+        model = clone(task.estimator).set_params(**as_own(space, config))
         scores = cross_val_score(
             model, task.X, task.y, cv=task.folds(), scoring=scorer, n_jobs=n_jobs
         )
         return {"score": float(scores.mean())}
 
-    config = {k: domain(d) for k, d in space.items()}
-    search = BlendSearch("score", "max", config, seed=seed)
+    search = BlendSearch("score", "max", flaml_space(space), seed=seed)
     return tune.run(evaluate, search_alg=search, num_samples=n, verbose=0)
