@@ -15,6 +15,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+from fake_clock import CLOCK
 from scipy import sparse
 from simple_estimators import Unpicklable
 from sklearn import config_context
@@ -40,7 +41,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skbayes import BayesSearchCV, MultiStageSearchCV
 
-FINAL_MODEL = "skbayes.options.ensembles.final_model"
+LADDER, FINAL_MODEL = "skbayes.stages.ladder", "skbayes.options.ensembles.final_model"
+# With a time limit, stages on samples of 8 rows in place of 500.
+SMALL_SAMPLES = {"TIMED": (8, 3), "ROWS_PER_CLASS": 2}
 N_ROWS = 36
 MAX_SIZE = 9000  # of the fits of a model in bytes
 SMOOTH = (0.01, 100.0, "log-uniform")
@@ -74,6 +77,17 @@ def every_member(score, candidates, n_members, is_allowed):
     for number in itertools.islice(itertools.cycle(candidates[::-1]), n_members - 1):
         members += [number] if is_allowed([*members, number]) else []
     return members
+
+
+def slow(fit):
+    """Return a function that fits, and takes the time of 24 rows per second."""
+
+    @functools.wraps(fit)
+    def timed(model, X, *args, **kwargs):
+        CLOCK.now += X.shape[0] / 24
+        return fit(model, X, *args, **kwargs)
+
+    return timed
 
 
 LOGISTIC, INNER = LogisticRegression(max_iter=50), {"estimator__C": SMOOTH}
@@ -144,9 +158,12 @@ def data_of(kind):
 
 
 class Case:
-    """Search with options that are drawn at random."""
+    """Search with options that are drawn at random.
 
-    def __init__(self, seed):
+    With `is_timed`, the time limit of `CLOCK` ends it, and chooses its stages.
+    """
+
+    def __init__(self, seed, is_timed=False):
         rng = random.Random(seed)
         self.learner, self.refit = rng.choice([*LEARNERS]), rng.choice([*REFITS])
         # Most ensembles are taken although they may be worse.
@@ -155,6 +172,8 @@ class Case:
         self.splits = rng.choice([*SPLITS, *["folds", "repeated", "groups"] * 2])
         self.returned = rng.choice(RETURNED)
         self.modifiers = set(rng.sample(MODIFIERS, rng.choice((0, 1, 2, 3))))
+        self.modifiers -= {"threads", "processes"} if is_timed else set()
+        self.is_timed, self.seconds, self.messages = is_timed, 0.0, []
         self.classifies = is_classifier(self.estimator)
         n_rows = 16 if self.splits == "leave one out" else N_ROWS
         self.X, self.y = (part[:n_rows] for part in data_of(self.kind))
@@ -170,6 +189,10 @@ class Case:
         self.options = {"scoring": self.metric, "refit": REFITS[self.refit]}
         self._modify()
         self.surrogate = rng.choice(SURROGATES)
+        if is_timed:
+            timeout = rng.choice((2, 5, 12)) * len(self.all_splits())
+            self.options |= {"n_iter": None, "timeout": timeout}
+            self.options |= {"stages": "auto"} if "stages" in self.modifiers else {}
         chosen = MultiStageSearchCV if "stages" in self.modifiers else BayesSearchCV
         self.search = chosen(
             self.estimator,
@@ -241,6 +264,16 @@ class Case:
         elif "frame" in names:
             self.X = pd.DataFrame(self.X, columns=[*"abcde"])
 
+    @property
+    def compared(self):
+        """Trials among which the best one is chosen."""
+        return [self.search.trials_[k] for k in self.search._ranked_numbers]
+
+    @property
+    def best(self):
+        """Best trial."""
+        return self.compared[self.search.best_index_]
+
     def routing(self):
         """Return a context with metadata routing if the case uses it."""
         return config_context(enable_metadata_routing=self.is_routed)
@@ -248,9 +281,13 @@ class Case:
     def fit(self):
         """Fit, in two parts with a journal; return whether the search was refused."""
         with contextlib.ExitStack() as stack:
-            stack.enter_context(warnings.catch_warnings())
-            warnings.simplefilter("ignore")
+            caught = stack.enter_context(warnings.catch_warnings(record=True))
+            warnings.simplefilter("always")
             stack.enter_context(self.routing())
+            if self.is_timed:
+                stack.enter_context(mock.patch.multiple(LADDER, **SMALL_SAMPLES))
+                fit = slow(type(self.estimator).fit)
+                stack.enter_context(mock.patch.object(type(self.estimator), "fit", fit))
             if self.is_taken:
                 changes = {"is_better": lambda gain, std: True, "select": every_member}
                 stack.enter_context(mock.patch.multiple(FINAL_MODEL, **changes))
@@ -259,9 +296,14 @@ class Case:
                 self.search.set_params(journal=Path(folder) / "journal")
             try:
                 if "journal" in self.modifiers:
-                    first = clone(self.search).set_params(n_iter=3)
+                    short = {"timeout": 3} if self.is_timed else {"n_iter": 3}
+                    first = clone(self.search).set_params(**short)
                     first.fit(self.X, self.y, **self.params)
+                    caught.clear()
+                begin = CLOCK.now
                 self.search.fit(self.X, self.y, **self.params)
+                self.seconds = CLOCK.now - begin
+                self.messages = [str(warning.message) for warning in caught]
             except ValueError as error:
                 is_early = not hasattr(self.search, "trials_")
                 if not is_early or not any(name in str(error) for name in REFUSED):
@@ -283,13 +325,17 @@ class Case:
         """Return some rows of the data."""
         return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
 
+    def rows_of(self, rows):
+        """Return some rows of the data, and their targets."""
+        return self.rows(self.X, rows), self.y[rows]
+
     def fitted(self, params, rows):
         """Return a fit of a configuration on some rows."""
         metadata = {k: v[rows] for k, v in self.params.items() if k != "groups"}
         with self.routing(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = clone(self.estimator).set_params(**params)
-            return model.fit(self.rows(self.X, rows), self.y[rows], **metadata)
+            return model.fit(*self.rows_of(rows), **metadata)
 
     def all_splits(self):
         """Return the training and test rows of the search."""
@@ -338,11 +384,47 @@ class Case:
 # -- laws ---------------------------------------------------------------------------
 
 
-def best_score_is_in_the_table(case):
-    search = case.search
-    if "mean_test_score" in search.cv_results_ and hasattr(search, "best_score_"):
-        means = search.cv_results_["mean_test_score"]
-        np.testing.assert_equal(means[search.best_index_], search.best_score_)
+def best_score_is_that_of_independent_fits(case):
+    """A score on fewer folds or rows than all is announced."""
+    search, splits, best = case.search, case.all_splits(), case.best
+    is_whole = (best.fidelity.train_fraction, best.n_folds) == (1.0, len(splits))
+    assert is_whole != any("best_score_ is the score on" in m for m in case.messages)
+    name = case.metric if search.multimetric_ else "score"
+    score = search.cv_results_[f"mean_test_{name}"][search.best_index_]
+    np.testing.assert_equal(getattr(search, "best_score_", score), score)
+    differs = {"early_stopping", "sample_weight"} & {*case.options, *case.params}
+    if is_whole and np.isfinite(score) and not differs:
+        scorer = get_scorer(case.metric)
+        scores = [
+            scorer(case.fitted(best.params, train), *case.rows_of(test))
+            for train, test in splits
+        ]
+        np.testing.assert_allclose(score, np.mean(scores), rtol=1e-9)
+
+
+def best_is_chosen_among_trials_of_one_fidelity(case):
+    """The first configuration of the search, usually the current one, is compared."""
+    trials = [t for t in case.compared if t.state == "complete"]
+    if not trials:
+        return
+    assert {trial.fidelity for trial in trials} == {case.best.fidelity}
+    if "n_folds" in case.search.cv_results_:
+        n_folds = [trial.n_folds for trial in case.compared]
+        np.testing.assert_array_equal(case.search.cv_results_["n_folds"], n_folds)
+    first = case.search.trials_[0].params
+    assert first in [trial.params for trial in case.compared]
+    is_bound = case.refit != "callable"
+    violations = [(t.violation or 0.0) if is_bound else 0.0 for t in trials]
+    allowed = np.equal(violations, min(violations))
+    scores = np.where(allowed, [trial.score for trial in trials], -np.inf)
+    is_own = case.refit == "corrected" and case.best.params == first
+    assert is_own or case.best is trials[np.argmax(scores)]
+
+
+def searches_end_in_time(case):
+    """A running fit is completed. Drawn ensembles have more members than planned."""
+    if case.is_timed and not case.is_ensemble:
+        assert case.seconds <= case.search.timeout + case.X.shape[0] / 24
 
 
 def ensembles_start_from_the_best_score(case):
@@ -447,7 +529,9 @@ def clones_can_be_fitted_again(case):
 
 
 LAWS = (
-    best_score_is_in_the_table,
+    best_score_is_that_of_independent_fits,
+    best_is_chosen_among_trials_of_one_fidelity,
+    searches_end_in_time,
     ensembles_start_from_the_best_score,
     ensembles_keep_the_limits,
     members_are_complete_trials_of_one_fidelity,
