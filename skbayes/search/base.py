@@ -302,13 +302,14 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             # The results are kept if a later step fails.
             fitted = self._set(self._results(plan, outcome))
             fitted |= self._set(self._select(plan, fitted))
+            if plan.refit.plain:
+                running.warn_of_long_refit(outcome.refit_seconds)
             ranked = self._ranked(outcome.history)
             if choice.is_unfinished(ranked):
                 warn_user(choice.unfinished_text(plan, fitted.get("best_params_")))
             elif self.return_folds:
                 self._set(outside.winner_fits(plan, ranked, fitted["best_index_"]))
             if plan.refit.plain:
-                running.warn_of_long_refit(outcome.refit_seconds)
                 self._refit(plan, fitted)
         self.total_time_ = time.perf_counter() - begin
         if plan.verbose > 0:

@@ -275,10 +275,12 @@ class RunningSearch:
         )
 
     def _reserved(self, backend: Backend, history: History) -> float:
-        """Return the expected seconds of the refit, and reserve them in the backend."""
+        """Return the expected seconds of the last fits, and reserve them."""
         if history:
             on_samples = self.search._refits_samples
-            backend.reserved = refit_seconds(history, self.plan, on_samples)
+            seconds = refit_seconds(history, self.plan, on_samples)
+            repeated = (one.seconds_after(history) for one in self.plan.aspects)
+            backend.reserved = seconds + sum(repeated)
         return backend.reserved
 
     def warn_of_long_refit(self, seconds: float) -> None:

@@ -236,6 +236,10 @@ class Aspect:
         """Observe a trial, and return arguments of `Optimizer.tell` for it."""
         return {}
 
+    def seconds_after(self, history: History) -> float:
+        """Return the expected seconds of fits after the trials, without the refit."""
+        return 0.0
+
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return columns of ``cv_results_``."""
         return {}

@@ -107,6 +107,15 @@ class KeptFits(Aspect):
             self.kept[trial.number] = fits
         return trial
 
+    def seconds_after(self, history: History) -> float:
+        """Return the seconds in which trials are fitted again for their estimators."""
+        trials, of_all = history.best_first(), self.settings.return_folds.of_all
+        return sum(
+            len(trial.folds) * float(np.nanmax(trial.fit_times))
+            for place, trial in enumerate(trials if of_all else trials[:1])
+            if trial.number not in self.kept and (place == 0 or trial.fitted.all())
+        )
+
     def observe(self, trial: Trial) -> dict[str, Any]:
         """Drop the estimators of a trial that is not the best one."""
         refit, requested = self.settings.refit.plain, self.settings.return_folds
