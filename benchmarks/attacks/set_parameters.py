@@ -41,7 +41,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils import all_estimators
 
 from skbayes.defaults.catalog import CATALOG, DataFacts
-from skbayes.defaults.parts import own_values, parts_of, space_of
+from skbayes.defaults.parts import current_values, parts_of, space_of
 from skbayes.space import Choice, Ordinal
 from skbayes.space.notation import pairs_of
 
@@ -477,7 +477,7 @@ class Beside:
         except Exception as error:
             yield "refused", f"no space: {error!r}"
             return
-        defaults = own_values(self.set)
+        defaults = current_values(self.set)
         base = own_configuration(space, defaults)
         searched = set(names_of(space))
         results_of: dict[tuple, list] = {}

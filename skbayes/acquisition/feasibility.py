@@ -110,15 +110,15 @@ def fit_feasibility(
     for model, slacks in zip(models, observations.slacks.T, strict=True):
         rows = ~np.isnan(slacks)
         if np.any(rows):
-            kept = -slacks[rows]
-            distances = np.abs(kept)
+            y = -slacks[rows]
+            distances = np.abs(y)
             finite = distances[(distances > 0.0) & np.isfinite(distances)]
-            most = MAX_RATIO * np.median(finite) if len(finite) else 1.0
-            kept = np.clip(kept, -most, most)
-            of_one = Observations(
-                observations.X[rows], kept, np.zeros(len(kept)), observations.pending
+            largest = MAX_RATIO * np.median(finite) if len(finite) else 1.0
+            y = np.clip(y, -largest, largest)
+            data = Observations(
+                observations.X[rows], y, np.zeros(len(y)), observations.pending
             )
-            fitted.append(fit_surrogate(model, of_one))
+            fitted.append(fit_surrogate(model, data))
     return Feasibility(fitted) if fitted else None
 
 
@@ -138,7 +138,7 @@ def fit_constrained(
     observations = dataclasses.replace(
         observations,
         slacks=slacks[:, ~np.all(np.isnan(slacks), axis=0)],
-        pending_kept=feasibility.keeps(observations.pending),
+        pending_feasible=feasibility.keeps(observations.pending),
     )
     fitted: Proposer = _ConstantProposer()
     if isinstance(proposer, SamplingProposer):

@@ -38,7 +38,7 @@ class Observations:
     # (n, c), values of the constraints on outcomes: <= 0 if satisfied, NaN if unknown.
     slacks: FloatArray | None = field(default=None, kw_only=True)
     # (p,), mask of the pending configurations that probably satisfy the constraints.
-    pending_kept: np.ndarray | None = field(default=None, kw_only=True)
+    pending_feasible: np.ndarray | None = field(default=None, kw_only=True)
 
     def part(self, rows: np.ndarray) -> Observations:
         """Return some of the observations, with the same pending configurations."""
@@ -46,11 +46,11 @@ class Observations:
             return self
         return replace(self, **{name: array[rows] for name, array in self._arrays()})
 
-    def followed_by(self, others: Observations) -> Observations:
+    def followed_by(self, later: Observations) -> Observations:
         """Return the observations of both, with the pending configurations of self."""
-        if not len(others.X):
+        if not len(later.X):
             return self
-        pairs = zip(self._arrays(), others._arrays(), strict=True)
+        pairs = zip(self._arrays(), later._arrays(), strict=True)
         return replace(
             self, **{name: np.concatenate([a, b]) for (name, a), (_, b) in pairs}
         )
@@ -88,7 +88,7 @@ class Observations:
         return total_violation(self.slacks)
 
     @property
-    def kept(self) -> np.ndarray:
+    def feasible(self) -> np.ndarray:
         """Mask (n,) of the configurations that satisfy the constraints."""
         return self.violation == 0.0
 
@@ -100,10 +100,10 @@ class Observations:
     @property
     def is_rival(self) -> np.ndarray:
         """Mask (n + p,) of the configurations to improve on, which are feasible."""
-        pending = self.pending_kept
+        pending = self.pending_feasible
         if pending is None:
             pending = np.ones(len(self.pending), dtype=bool)
-        return np.concatenate([self.kept, pending])
+        return np.concatenate([self.feasible, pending])
 
 
 def selected_rows(limit: int | None, y: FloatArray, n_pending: int = 0) -> np.ndarray:

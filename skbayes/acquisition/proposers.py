@@ -347,11 +347,11 @@ class _Maximization:
         neighbors, origins = [X], [np.arange(len(X))]
         for row, origin in zip(X, origins[0], strict=True):
             for column in stepped[~np.isnan(row[stepped])]:
-                others = self._other_values(column, row[column])
-                changed = np.repeat(row[None, :], len(others), axis=0)
-                changed[:, column] = others
+                positions = self._other_values(column, row[column])
+                changed = np.repeat(row[None, :], len(positions), axis=0)
+                changed[:, column] = positions
                 neighbors.append(changed)
-                origins.append(np.full(len(others), origin))
+                origins.append(np.full(len(positions), origin))
         rows, origin_of = space.snap(np.vstack(neighbors)), np.concatenate(origins)
         if space.constraint is None:
             allowed = admit(rows)
@@ -380,7 +380,7 @@ class _Maximization:
         if not space.categorical[column]:
             adjacent = (current - 1, current + 1)
             return grid[[place for place in adjacent if 0 <= place < len(grid)]]
-        others = np.delete(grid, current)
-        if len(others) > MAX_OPTIONS:
-            others = self.random_state.choice(others, MAX_OPTIONS, replace=False)
-        return others
+        positions = np.delete(grid, current)
+        if len(positions) > MAX_OPTIONS:
+            positions = self.random_state.choice(positions, MAX_OPTIONS, replace=False)
+        return positions

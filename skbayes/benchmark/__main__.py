@@ -76,13 +76,13 @@ def _load_table(name: str) -> LookupTable:
     return table
 
 
-def _with_objectives(tables: Sequence[LookupTable], which: str) -> list[LookupTable]:
+def _with_objectives(tables: Sequence[LookupTable], mode: str) -> list[LookupTable]:
     """Return tables with their first objective ("1"), "all" objectives, or "both"."""
     chosen = []
     for table in tables:
-        if which != "all":
+        if mode != "all":
             chosen.append(table.first(1))
-        if which != "1" and table.n_objectives > 1:
+        if mode != "1" and table.n_objectives > 1:
             chosen.append(table)
     return chosen
 

@@ -81,9 +81,9 @@ def _targets(table: LookupTable) -> dict[str, tuple[np.ndarray, bool]]:
     }
 
 
-def _time_until(rows: Sequence[int], wanted: np.ndarray, every: bool) -> MeasuredValue:
-    places = np.flatnonzero(np.isin(rows, wanted)) + 1
-    if len(places) < (len(wanted) if every else 1):
+def _time_until(rows: Sequence[int], targets: np.ndarray, every: bool) -> MeasuredValue:
+    places = np.flatnonzero(np.isin(rows, targets)) + 1
+    if len(places) < (len(targets) if every else 1):
         return MeasuredValue(float(len(rows)), True)
     return MeasuredValue(float(max(places[-1 if every else 0], N_START)), False)
 
@@ -108,8 +108,8 @@ def measure(run: Run, table: LookupTable) -> dict[str, MeasuredValue]:
     measures = {name: _time_until(run.rows, *target) for name, target in targets}
     if table.n_objectives > 1:
         budget = min(table.front_budget, len(table))
-        n_found = np.isin(run.rows[:budget], table.front).sum()
-        measures["fbp"] = MeasuredValue(float(n_found), len(run.rows) < budget)
+        n_hits = np.isin(run.rows[:budget], table.front).sum()
+        measures["fbp"] = MeasuredValue(float(n_hits), len(run.rows) < budget)
     else:
         score = table.scores[:, 0]
         regret = score.max() - score[run.rows[:N_BUDGET]].max()

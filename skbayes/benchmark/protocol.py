@@ -176,36 +176,36 @@ def run_method(
     _check_cap(cap)
     n = len(table)
     longest = min(cap or n, n)
-    one = table.n_objectives == 1
-    wanted = [table.best] if one else table.front
-    at_least = N_BUDGET if one else table.front_budget
+    single_objective = table.n_objectives == 1
+    targets = [table.best] if single_objective else table.front
+    at_least = N_BUDGET if single_objective else table.front_budget
     rng = np.random.default_rng(seed)
     start = rng.choice(n, min(N_START, n), replace=False).tolist()
     began = time.process_time()
     player: Any = make_factory(method)(table, seed)
-    taken: list[int] = []
+    rows: list[int] = []
     free = np.ones(n, dtype=bool)
     n_snapped = 0
     finished = False
-    while not finished and len(taken) < longest:
-        if len(taken) < len(start):
-            row = start[len(taken)]
+    while not finished and len(rows) < longest:
+        if len(rows) < len(start):
+            row = start[len(rows)]
         else:
             params = player.ask()
             row = table.nearest(params, free)
             n_snapped += dict(params) != table.params[row]
-        taken.append(row)
+        rows.append(row)
         free[row] = False
-        finished = not free[wanted].any() and len(taken) >= min(at_least, n)
+        finished = not free[targets].any() and len(rows) >= min(at_least, n)
         scores = table.scores[row].tolist()
-        player.tell(table.params[row], scores[0] if one else scores)
+        player.tell(table.params[row], scores[0] if single_objective else scores)
     return Run(
         table=table.name,
         digest=table.digest,
         method=label or str(method),
         n_objectives=table.n_objectives,
         seed=seed,
-        rows=taken,
+        rows=rows,
         finished=finished,
         n_snapped=n_snapped,
         seconds=round(time.process_time() - began, 4),
@@ -279,18 +279,18 @@ def benchmark(
         for label in named:
             by_key |= keeper.load(label)
     jobs: dict[tuple[Any, ...], Any] = {}
-    wanted = []
+    keys = []
     for label, table, seed in product(named, tables, numbers):
         key = (table.name, table.digest, label, table.n_objectives, seed)
-        wanted.append(key)
+        keys.append(key)
         if key in by_key and by_key[key].answers(table, cap):
             continue
         options = {"cap": cap, "label": label}
         jobs[key] = delayed(_run_and_keep)(keeper, named[label], table, seed, **options)
     _check(named, tables, {(key[0], key[2]) for key in jobs})
-    done = Parallel(n_jobs=n_jobs)(jobs.values())
-    by_key |= zip(jobs, done, strict=True)
-    return [by_key[key].capped(cap) for key in wanted]
+    runs = Parallel(n_jobs=n_jobs)(jobs.values())
+    by_key |= zip(jobs, runs, strict=True)
+    return [by_key[key].capped(cap) for key in keys]
 
 
 def _check(

@@ -149,8 +149,8 @@ def joint_scorer(estimator: Any, scorers: Mapping[str, Any], raises: bool) -> An
 
 
 def _accepts_weights(scorer: Callable[..., Any]) -> bool:
-    asked = getattr(scorer, "_accept_sample_weight", None)
-    return asked() if asked else "sample_weight" in inspect.signature(scorer).parameters
+    check = getattr(scorer, "_accept_sample_weight", None)
+    return check() if check else "sample_weight" in inspect.signature(scorer).parameters
 
 
 def raising_scorer(scorers: Any) -> Any:

@@ -257,7 +257,7 @@ class KnownClass(NamedTuple):
     def build(self, params: Params, facts: DataFacts) -> Notation:
         """Return the space of an estimator, without its own values."""
         space = self.make(params, facts)
-        return {name: one for name, one in space.items() if one is not None}
+        return {name: value for name, value in space.items() if value is not None}
 
 
 CATALOG: dict[tuple[str, str], KnownClass] = {}

@@ -31,7 +31,7 @@ def effective(params: Params, stands_for: Params) -> dict[str, Any]:
     }
 
 
-def with_own_values(space: Notation, params: Params, stands_for: Params) -> Notation:
+def with_values(space: Notation, params: Params, stands_for: Params) -> Notation:
     """Return a space that contains the values of an estimator's parameters.
 
     Ranges are extended, and lists get an additional value. A dimension that cannot
@@ -42,29 +42,29 @@ def with_own_values(space: Notation, params: Params, stands_for: Params) -> Nota
 
 
 def _include_all(
-    space: Notation, params: Params, top: bool, used: bool = True
+    space: Notation, params: Params, top: bool, active: bool = True
 ) -> Notation:
     def below(name: str, option: Any, sub_space: Notation) -> Notation:
-        is_used = used and option == params[name]
-        return _include_all(sub_space, params, False, is_used)
+        is_active = active and option == params[name]
+        return _include_all(sub_space, params, False, is_active)
 
     included = {}
     for name, notation in space.items():
         if name not in params:  # parameter of another release, or of a base class
             continue
-        instead = isinstance(notation, Fallback)
-        if instead:
+        is_fallback = isinstance(notation, Fallback)
+        if is_fallback:
             notation = notation.notation
         if isinstance(notation, tuple) and notation[0] >= notation[1]:
-            if not instead and _extended(name, notation, params[name]) is None:
+            if not is_fallback and _extended(name, notation, params[name]) is None:
                 continue
             notation = [notation[0]]  # the data allow a single value
         # Under an option, a list of one value is required by the option.
         fixed = not top and isinstance(notation, list) and len(notation) == 1
-        if not fixed and not instead:
-            with_own = _include(name, notation, params[name])
-            keep = not used and isinstance(notation, tuple) and with_own is not None
-            notation = notation if keep else with_own
+        if not fixed and not is_fallback:
+            extended = _include(name, notation, params[name])
+            as_is = not active and isinstance(notation, tuple) and extended is not None
+            notation = notation if as_is else extended
         if notation is not None:
             included[name] = with_sub_spaces(notation, functools.partial(below, name))
     return included

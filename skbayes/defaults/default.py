@@ -320,13 +320,13 @@ def with_names(
     space: EditableSpace, parts: list[Part], changes: Mapping[str, Any]
 ) -> EditableSpace:
     """Return a space with the names that changes use, if a parameter has several."""
-    used = {}
+    aliases = {}
     for part in parts:
         for name in names_in(part.space):
-            for other in names_of(part.estimator, name.removeprefix(part.prefix)):
-                if part.prefix + other in changes and name not in changes:
-                    used[name] = part.prefix + other
-    named = EditableSpace(renamed(space, lambda name: used.get(name, name)))
+            for alias in names_of(part.estimator, name.removeprefix(part.prefix)):
+                if part.prefix + alias in changes and name not in changes:
+                    aliases[name] = part.prefix + alias
+    named = EditableSpace(renamed(space, lambda name: aliases.get(name, name)))
     named.facts = space.facts
     return named
 

@@ -16,7 +16,7 @@ from skbayes.defaults.default import (
     with_names,
 )
 from skbayes.defaults.learned_prior import learned_prior
-from skbayes.defaults.parts import own_values, parts_of
+from skbayes.defaults.parts import current_values, parts_of
 from skbayes.search.preparation import share_of_splits
 from skbayes.space import OptimumPrior, Space
 from skbayes.trial.settings import Settings
@@ -81,8 +81,8 @@ def _resolved(estimator: Any, changes: dict, facts: Facts) -> tuple[Any, list[st
 
 def _check_removed(estimator: Any, space: Any, changes: Mapping[Any, Any]) -> None:
     """Raise ValueError if a removed parameter does not exist."""
-    names = [*own_values(estimator), *space]
-    owners = tuple(f"{other}__" for other in [*space, *changes])
+    names = [*current_values(estimator), *space]
+    owners = tuple(f"{prefix}__" for prefix in [*space, *changes])
     for name, value in changes.items():
         if value is None and name not in names and not str(name).startswith(owners):
             kind = type(estimator).__name__

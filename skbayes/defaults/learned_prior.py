@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.defaults.parts import Part, own_values, parts_of
+from skbayes.defaults.parts import Part, current_values, parts_of
 from skbayes.space.dimensions import Dimension, FloatArray, is_number, key_of
 from skbayes.space.lists import Ordinal, option_key
 from skbayes.space.optimum_prior import ModelStarts, OptimumPrior, Portfolio, paths
@@ -128,10 +128,10 @@ def _rounds_in(point: Params) -> float:
     return max((v for v in values if is_number(v)), default=0.0)
 
 
-def _are_similar(value: Any, other: Any) -> bool:
-    if not (is_number(value) and is_number(other) and min(value, other) > 0):
-        return bool(value == other)
-    return bool(max(value, other) <= SIMILAR * min(value, other))
+def _are_similar(value: Any, reference: Any) -> bool:
+    if not (is_number(value) and is_number(reference) and min(value, reference) > 0):
+        return bool(value == reference)
+    return bool(max(value, reference) <= SIMILAR * min(value, reference))
 
 
 def _learned_portfolio(
@@ -260,14 +260,14 @@ def learned_prior(
     """
     current, covering = dict(params), space.covering_sample()
     models = _models(space, current, covering)
-    kept = [
+    tuned_parts = [
         part
         for part in parts
         if not any(part.prefix.startswith(f"{name}__") for name in models)
     ]
     choices = {}
     for name, options in models.items():
-        named = [current.get(name) if one is None else one for one in options]
+        named = [current.get(name) if option is None else option for option in options]
         predicting = [hasattr(model, "predict") for model in named]
         if sum(predicting) > 1:
             choices[name] = [*itertools.compress(options, predicting)]
@@ -276,8 +276,8 @@ def learned_prior(
         starts = _starts(choices, parts, space, current, covering)
         portfolio = ModelStarts(space, starts, N_FIRST) if starts else None
     else:
-        portfolio = _learned_portfolio(kept, space, current, most_rounds)
-    prior = OptimumPrior(space, _densities(kept, space, most_rounds), portfolio)
+        portfolio = _learned_portfolio(tuned_parts, space, current, most_rounds)
+    prior = OptimumPrior(space, _densities(tuned_parts, space, most_rounds), portfolio)
     return None if portfolio is None and prior.is_flat else prior
 
 
@@ -319,10 +319,10 @@ def _starts(
             points = [p for p in (*covering, *drawn) if option_key(p.get(name)) == key]
             values, learned = _values_of(name, points[0], parts, current)
             filled = []
-            for wanted in (values | learned, values):
-                filled.append(space.selection(wanted) or {})
+            for defaults in (values | learned, values):
+                filled.append(space.selection(defaults) or {})
                 # A list of dicts may have a dict without the parameter.
-                filled.append({k: wanted.get(k, v) for k, v in points[0].items()})
+                filled.append({k: defaults.get(k, v) for k, v in points[0].items()})
             for params in (*filled, *points):
                 is_start = option_key(params.get(name)) == key and params in space
                 if is_start and space.allows(params):
@@ -342,7 +342,7 @@ def _values_of(
     for owner in sorted({name, *params}, key=len):
         model = params.get(owner, current.get(owner))
         if is_estimator(model) and f"{name}__".startswith(f"{owner}__"):
-            nested = own_values(model)
+            nested = current_values(model)
             values |= {owner: model, **{f"{owner}__{k}": v for k, v in nested.items()}}
             prefix = f"{owner}__"
             facts = [part.facts for part in parts if part.prefix == prefix]

@@ -52,7 +52,7 @@ MARGINS = (1e-2, 1e3)
 # few columns, or with many rows. The first value is for linear kernels and polynomials,
 # the second for other kernels.
 MODERATE, HIGH = 10.0, 500.0
-MANY_ROWS, FEW_ROWS = 3000, 200
+MANY_ROWS, MANY_ROWS_OF_HARD = 3000, 200
 
 
 # -- spaces that do not depend on the data --------------------------------------------
@@ -242,7 +242,7 @@ def kernel(
         if hard and params["kernel"] != "linear":  # no C bounds the time of a fit
             del options["linear"]
         return {"kernel": Choice(options)}
-    many_rows = n_rows > (FEW_ROWS if hard else MANY_ROWS)
+    many_rows = n_rows > (MANY_ROWS_OF_HARD if hard else MANY_ROWS)
     slow = many_rows or few_columns or regression
     limits = {"poly": C, "linear": C / facts.x_variance}
     ranges = {}

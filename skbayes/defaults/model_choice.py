@@ -122,7 +122,9 @@ def _with_categories(model: Any, n_categories: int) -> Any:
     """
     for beginning, name in LISTS_CATEGORIES.items():
         names = names_of(model, name)
-        if _is_of(model, beginning) and not any(is_set(model, one) for one in names):
+        if _is_of(model, beginning) and not any(
+            is_set(model, alias) for alias in names
+        ):
             columns: Sequence[int] = [*range(n_categories)]
             if name == "cat_features":  # scikit-learn cannot clone CatBoost with a list
                 columns = tuple(columns)
@@ -194,8 +196,8 @@ def _preprocessing(table: Table, encoding: Encoding, most: int) -> Any:
     if keys := kinds.get("ignored"):
         transformers.append(("ignored", "drop", keys))
     threshold = {} if scaled else {"sparse_threshold": 0}
-    rest = numbers if "numbers" in kinds else "drop"
-    columns = ColumnTransformer(transformers, remainder=rest, **threshold)
+    remainder = numbers if "numbers" in kinds else "drop"
+    columns = ColumnTransformer(transformers, remainder=remainder, **threshold)
     if encoding == "for_catboost":
         return make_pipeline(columns, ColumnConverter("frame"))
     return columns

@@ -147,10 +147,10 @@ def set_parameters(estimator: Any) -> set[str]:
         default = None if boosts else inspect.Parameter.empty
         if name in parameters and not (boosts and value is None):
             default = parameters[name].default
-        same = value is default or repr(value) == repr(default)
+        is_default = value is default or repr(value) == repr(default)
         # Elsewhere, 1 and 1.0 can be a count and a share.
-        same |= boosts and is_number(value) and value == default
-        if not same:
+        is_default |= boosts and is_number(value) and value == default
+        if not is_default:
             changed.add(name)
     return changed
 
@@ -163,13 +163,13 @@ def is_set(estimator: Any, name: str) -> bool:
 def name_in_use(estimator: Any, name: str) -> str:
     """Return the name under which the user has set a parameter, or the name itself."""
     names = names_of(estimator, name)
-    others = [other for other in names if other != name and is_set(estimator, other)]
-    if not others or is_set(estimator, name):
+    set_names = [alias for alias in names if alias != name and is_set(estimator, alias)]
+    if not set_names or is_set(estimator, name):
         return name
     # LightGBM prefers the constructor's name to the names that follow it.
     constructed = _default(estimator, name) is not None
-    precedes = names.index(others[0]) < names.index(name)
-    return others[0] if precedes or not constructed else name
+    precedes = names.index(set_names[0]) < names.index(name)
+    return set_names[0] if precedes or not constructed else name
 
 
 def _default(estimator: Any, name: str) -> Any:
@@ -185,20 +185,20 @@ def check_aliases(name: str, owner: Any, searched: Collection[str]) -> None:
     """
     prefix, leaf, kind = _split(name, owner)
     names = names_of(owner, leaf)
-    for other in names:
-        if other != leaf and is_set(owner, other):
-            value = owner.get_params(deep=False)[other]
-            source = "also" if prefix + other in searched else f"is set to {value!r}"
+    for alias in names:
+        if alias != leaf and is_set(owner, alias):
+            value = owner.get_params(deep=False)[alias]
+            source = "also" if prefix + alias in searched else f"is set to {value!r}"
             raise ValueError(
-                f"search_spaces names {name!r}, and {prefix + other!r} {source}: these "
+                f"search_spaces names {name!r}, and {prefix + alias!r} {source}: these "
                 f"are two names of one parameter of {kind}. Use one of them."
             )
-    for other in names[: names.index(leaf)]:
-        if _default(owner, other) is not None:
+    for alias in names[: names.index(leaf)]:
+        if _default(owner, alias) is not None:
             raise ValueError(
                 f"search_spaces names {name!r}, which {kind} ignores: it always sets "
-                f"{prefix + other!r}, another name of the parameter. Write "
-                f"{prefix + other!r}."
+                f"{prefix + alias!r}, another name of the parameter. Write "
+                f"{prefix + alias!r}."
             )
 
 

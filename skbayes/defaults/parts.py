@@ -13,7 +13,7 @@ from skbayes.defaults.catalog import DataFacts, KnownClass, Notation, find
 from skbayes.defaults.conflicts import (
     effective,
     names_in,
-    with_own_values,
+    with_values,
     without_conflicts,
 )
 from skbayes.defaults.names import name_in_use, names_of, set_parameters
@@ -96,7 +96,7 @@ def _scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
     kind = type(scaler).__name__
     if kind in ("MaxAbsScaler", "MinMaxScaler") or not centers:
         return []
-    others = [
+    scalers = [
         preprocessing.StandardScaler(),
         preprocessing.MinMaxScaler(),
         preprocessing.RobustScaler(),
@@ -104,7 +104,7 @@ def _scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
             n_quantiles=min(1000, facts.n_rows or 100), output_distribution="normal"
         ),
     ]
-    return [scaler, *(other for other in others if type(other).__name__ != kind)]
+    return [scaler, *(option for option in scalers if type(option).__name__ != kind)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,15 +174,13 @@ def _space(part: Part, entry: KnownClass) -> Notation:
     params = own_params(part.estimator, entry)
     space = entry.build(params, facts)
     in_use = {name: name_in_use(part.estimator, name) for name in names_in(space)}
-    params.update(
-        {name: params[other] for name, other in in_use.items() if other != name}
-    )
-    space = with_own_values(space, params, entry.stands_for)
+    params.update({name: params[key] for name, key in in_use.items() if key != name})
+    space = with_values(space, params, entry.stands_for)
     set_by_user = set_parameters(part.estimator)
     for name in [*set_by_user]:
-        others = set(names_of(part.estimator, name)) - set_by_user
-        params.update(dict.fromkeys(others, params[name]))
-        set_by_user |= others
+        aliases = set(names_of(part.estimator, name)) - set_by_user
+        params.update(dict.fromkeys(aliases, params[name]))
+        set_by_user |= aliases
     params = _OwnParams(effective(params, entry.stands_for))
     space = without_conflicts(space, params, set_by_user, entry)
     return renamed(space, lambda name: part.prefix + in_use[name])
@@ -229,13 +227,13 @@ def _members(
             continue
         last = container == "steps" and place == len(members)
         facts = dataclasses.replace(facts, own_score=own_score and last)
-        seen = facts.with_features(_n_columns(columns[0])) if columns else facts
+        inner = facts.with_features(_n_columns(columns[0])) if columns else facts
         full = f"{prefix}{name}"
         parts: Iterator[Part]
         if _is_a(member, SCALERS, "sklearn.") and container != "estimators":
-            parts = iter([Part(f"{full}__", member, seen, find(member), True)])
+            parts = iter([Part(f"{full}__", member, inner, find(member), True)])
         else:
-            parts = _walk(member, f"{full}__", seen)
+            parts = _walk(member, f"{full}__", inner)
         for part in parts:
             fixed = part.fixed or not (comparable or last)
             yield dataclasses.replace(part, fixed=fixed)
@@ -352,7 +350,7 @@ def _facts_within(
     return dataclasses.replace(facts, **changed)
 
 
-def own_values(estimator: Any) -> dict[str, Any]:
+def current_values(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator and its parts, by full name.
 
     If None stands for another value, as in XGBoost, the other value is returned.

@@ -195,7 +195,7 @@ class ConvergenceDisplay(_Display):
         return self._drawn_on(ax)
 
     def _group_points(
-        self, ax: Any, points: dict[str, Any], others: np.ndarray
+        self, ax: Any, points: dict[str, Any], ineligible: np.ndarray
     ) -> None:
         """Give each model, or else each stage, a color, a marker, and a legend entry.
 
@@ -207,9 +207,9 @@ class ConvergenceDisplay(_Display):
         is_choice = len(set(names)) > 1 and None not in models
         if not is_choice:
             names = [_stage_name(record, stage) for stage in record.stage[eligible]]
-        hidden = [] if is_choice else np.flatnonzero(others).tolist()
-        other_names = [_stage_name(record, record.stage[row]) for row in hidden]
-        distinct = list(dict.fromkeys(names if is_choice else other_names + names))
+        hidden = [] if is_choice else np.flatnonzero(ineligible).tolist()
+        stage_names = [_stage_name(record, record.stage[row]) for row in hidden]
+        distinct = list(dict.fromkeys(names if is_choice else stage_names + names))
         if len(distinct) < 2:
             return
         entries = {}
@@ -217,7 +217,7 @@ class ConvergenceDisplay(_Display):
             series = drawing.tones(ax).series(place + 1)  # the line has the first one
             mark = {"color": series.color, "marker": series.marker, "gid": GROUP}
             entries[name] = ax.scatter([], [], label=name, **{**points, **mark})
-        for drawn, labels in ((self.points_, names), (self.other_points_, other_names)):
+        for drawn, labels in ((self.points_, names), (self.other_points_, stage_names)):
             if labels:
                 colors = [entries[name].get_facecolors()[0] for name in labels]
                 drawn.set_edgecolors(colors)

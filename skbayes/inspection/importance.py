@@ -147,8 +147,8 @@ def tree_variances(
         single[d] = weights[d] @ marginal**2
     pairs = np.zeros((D, D))
     for d, e in combinations(range(D), 2):
-        rest = v * np.delete(share, [d, e], axis=0).prod(axis=0)
-        marginal = (inside[d] * rest[:, None]).T @ inside[e]
+        pair_weights = v * np.delete(share, [d, e], axis=0).prod(axis=0)
+        marginal = (inside[d] * pair_weights[:, None]).T @ inside[e]
         joint = weights[d] @ marginal**2 @ weights[e]
         pairs[d, e] = joint - single[d] - single[e]
     return total, single, np.maximum(pairs, 0.0)

@@ -166,12 +166,12 @@ def _panels(record: SearchRecord) -> Iterator[Panel]:
         yield Panel("Score against cost", of(TradeoffDisplay), 9.0, wide=True)
     importance = of(ImportanceDisplay)
     yield Panel("Importance of the hyper-parameters", importance, reason=reason)
-    used = Counter(name for row in record.params for name in row)
-    n = len(used)
+    counts = Counter(name for row in record.params for name in row)
+    n = len(counts)
     if n > 1:
         width = min(3.0 + 1.1 * n, 11.0)
         # More axes would leave no space for names. Each model has its own parameters.
-        common = [name for name, _ in used.most_common(MOST_AXES)]
+        common = [name for name, _ in counts.most_common(MOST_AXES)]
         lines = of(ParallelCoordinatesDisplay, params=common if n > MOST_AXES else None)
         yield Panel("All trials", lines, width, wide=n > 3)
 

@@ -173,22 +173,22 @@ def parameter_scales(
 def _scale(
     name: str, dimensions: Sequence[Dimension], tried: Sequence[dict[str, Any]]
 ) -> ParameterScale:
-    seen = [row[name] for row in tried if name in row]
+    values_tried = [row[name] for row in tried if name in row]
     listed = [list(getattr(dimension, "values", ())) for dimension in dimensions]
     possible = [value for values in listed for value in values]
     kinds = set(map(scale_of, dimensions))
-    numbers = all(is_number(value) and math.isfinite(value) for value in seen)
+    numbers = all(is_number(value) and math.isfinite(value) for value in values_tried)
     if not numbers or "options" in kinds:
         # Sorted by type and value, so that the plot is independent of the order.
-        seen.sort(key=lambda v: (type(v).__name__, _number_of(v), label_of(v)))
-        options = distinct([*possible, *seen])
+        values_tried.sort(key=lambda v: (type(v).__name__, _number_of(v), label_of(v)))
+        options = distinct([*possible, *values_tried])
         if len(options) > MAX_OPTIONS:
             options.sort(key=lambda v: (is_number(v), _number_of(v)))
         return ParameterScale(name, "options", 0.0, option_places(options)[-1], options)
-    ends = [*map(float, seen), *(end for d in dimensions for end in _ends(d))]
+    ends = [*map(float, values_tried), *(end for d in dimensions for end in _ends(d))]
     low, high = min(ends), max(ends)
     log = low > 0 and "log" in kinds if dimensions else are_log(ends)
-    whole = all(float(value).is_integer() for value in seen)
+    whole = all(float(value).is_integer() for value in values_tried)
     has_marks = all(listed) and len(set(possible)) <= MAX_LISTED
     marks = sorted(map(float, set(possible))) if has_marks else []
     return ParameterScale(name, "log" if log else "linear", low, high, [], whole, marks)
@@ -232,8 +232,8 @@ def shorten(text: str, length: int, middle: bool = False) -> str:
     """Shorten a text that is too long, at its end or in its middle."""
     if len(text) <= length:
         return text
-    kept = (length - 1) // 2 if middle else length - 1
-    return f"{text[:kept]}…{text[-kept:] if middle else ''}"
+    n_kept = (length - 1) // 2 if middle else length - 1
+    return f"{text[:n_kept]}…{text[-n_kept:] if middle else ''}"
 
 
 def label_of(value: Any, length: int = MAX_LABEL) -> str:

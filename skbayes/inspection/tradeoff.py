@@ -108,8 +108,8 @@ class TradeoffDisplay(_Display):
     ) -> None:
         super().__init__(record)
         settings, costs = record.settings, {"fit_time": record.fit_time, **record.costs}
-        is_own = "tradeoff" in settings
-        if cost is None and tradeoff is None and not is_own:
+        has_tradeoff = "tradeoff" in settings
+        if cost is None and tradeoff is None and not has_tradeoff:
             raise ValueError(
                 "cost or tradeoff must be given, such as cost='fit_time': "
                 f"{record.name} has no tradeoff."
@@ -134,7 +134,7 @@ class TradeoffDisplay(_Display):
         if not np.any(usable):
             return
         self.score_range = settings.get("score_range") or (0.0, 1.0)
-        if not is_own:
+        if not has_tradeoff:
             self.score_range = _range(self.score[usable])
         self.relative_cost = relative_costs(self.cost, self.fraction)
         low, high = self.score_range

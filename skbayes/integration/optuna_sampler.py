@@ -107,11 +107,11 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         other differences between their distributions, or with a single value, are left
         out.
         """
-        seen: dict[str, list[Any]] = {}
-        for other in _evaluated(study.get_trials(deepcopy=False)):
-            for name, distribution in other.distributions.items():
-                seen.setdefault(name, []).append(distribution)
-        joined = {name: _union(seen[name]) for name in sorted(seen)}
+        distributions: dict[str, list[Any]] = {}
+        for finished in _evaluated(study.get_trials(deepcopy=False)):
+            for name, distribution in finished.distributions.items():
+                distributions.setdefault(name, []).append(distribution)
+        joined = {name: _union(distributions[name]) for name in sorted(distributions)}
         return {n: d for n, d in joined.items() if d is not None and not d.single()}
 
     def sample_relative(
@@ -216,8 +216,8 @@ def _conditional_space(
     names = list(distributions)
     while True:
         unseen = [name for name in names if not any(name in row for row in rows)]
-        seen = [name for name in names if name not in unseen]
-        space, unexplained = _branch(distributions, seen, rows)
+        present = [name for name in names if name not in unseen]
+        space, unexplained = _branch(distributions, present, rows)
         if not unexplained:
             return space | {name: _dimension(distributions[name]) for name in unseen}
         names = [name for name in names if name not in unexplained]

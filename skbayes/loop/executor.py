@@ -306,11 +306,11 @@ class TrialExecutor:
             # An exception is raised here, which simplifies debugging.
             self._futures[number].set_result(self._tasks.pop(number)(self._parallel))
         else:
-            done: set[Future] = set()
+            completed: set[Future] = set()
             end = time.monotonic() + seconds
-            while not done and (left := end - time.monotonic()) > 0.0:
-                patience = min(PATIENCE, left)
-                done, _ = wait(self._futures.values(), patience, FIRST_COMPLETED)
+            while not completed and (remaining := end - time.monotonic()) > 0.0:
+                patience = min(PATIENCE, remaining)
+                completed, _ = wait(self._futures.values(), patience, FIRST_COMPLETED)
         ended = [n for n in self.unfinished if self._futures[n].done()]
         return {number: self._futures.pop(number) for number in ended}
 

@@ -40,9 +40,11 @@ def time_text(seconds: float) -> str:
     """Format a time as seconds, minutes and seconds, or hours and minutes."""
     if seconds < 120:
         return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_of_minute = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    return (
+        f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds_of_minute} s"
+    )
 
 
 def _score(trial: Trial, metric: str) -> str:
@@ -156,7 +158,7 @@ def progress_bar(
     metric: str = "score",
 ) -> Iterator[Report]:
     """Return a callback that shows a progress bar, or a widget in notebooks."""
-    kept = frozenset(recalled)
+    recalled_numbers = frozenset(recalled)
     # Parallel trials end in bursts; without smoothing, the rate averages over them.
     bar = import_optional(
         "tqdm.auto",
@@ -165,7 +167,7 @@ def progress_bar(
         instead=", or use verbose=1",
     ).tqdm(
         total=n_planned if math.isfinite(n_planned) else None,
-        initial=min(len(kept), n_planned),
+        initial=min(len(recalled_numbers), n_planned),
         smoothing=0,
         desc="trials",
         unit="trial",
@@ -174,7 +176,7 @@ def progress_bar(
 
         def report(trial: Trial, history: History) -> None:
             bar.set_postfix_str(f"best {_best_so_far(history, metric)}")
-            if trial.number not in kept:
+            if trial.number not in recalled_numbers:
                 bar.update()
 
         yield report

@@ -119,11 +119,11 @@ class _Sides:
         )
         low, high = self._lower, self._upper
         ratio = np.exp(psi[:, high] - psi[:, low])
-        left = -np.expm1(psi[:, high] - psi[:, low])
+        mass = -np.expm1(psi[:, high] - psi[:, low])
         # Rounding may give 0 for a side that is short and far below the mean.
-        some = left > 0.0
-        weight = np.divide(1.0, left, out=np.zeros_like(left), where=some)
-        logs = np.log(left, out=np.full_like(left, -np.inf), where=some)
+        some = mass > 0.0
+        weight = np.divide(1.0, mass, out=np.zeros_like(mass), where=some)
+        logs = np.log(mass, out=np.full_like(mass, -np.inf), where=some)
         parts = (
             psi[:, low] + logs,
             weight * (by_mean[:, low] - ratio * by_mean[:, high]),
@@ -168,7 +168,7 @@ class ParetoProposer(Proposer):
             [(known_means(model, X)[:, is_rival],) for model in fitted.surrogates]
         )
         # It is possible that only pending configurations satisfy the constraints.
-        Y = Y[observations.kept] if np.any(observations.kept) else Y
+        Y = Y[observations.feasible] if np.any(observations.feasible) else Y
         reference = reference_point(Y)
         fitted.acquisitions = [
             ExpectedHypervolumeImprovement(means, reference) for means in believed

@@ -165,8 +165,12 @@ def _type_of(values: list[Any]) -> type:
 
 
 def _pandas_column(pandas: Any, values: list[Any], missing: np.ndarray) -> Any:
-    shown = [None if gone else v for v, gone in zip(values, missing, strict=True)]
-    kind = _type_of([v for v, gone in zip(values, missing, strict=True) if not gone])
+    shown = [
+        None if is_missing else v for v, is_missing in zip(values, missing, strict=True)
+    ]
+    kind = _type_of(
+        [v for v, is_missing in zip(values, missing, strict=True) if not is_missing]
+    )
     if kind in (bool, int):
         names = {bool: ("bool", "boolean"), int: ("int64", "Int64")}
         return pandas.array(shown, dtype=names[kind][int(missing.any())])
@@ -179,7 +183,9 @@ def _pandas_column(pandas: Any, values: list[Any], missing: np.ndarray) -> Any:
 
 
 def _polars_column(polars: Any, values: list[Any], missing: np.ndarray) -> Any:
-    shown = [None if gone else v for v, gone in zip(values, missing, strict=True)]
+    shown = [
+        None if is_missing else v for v, is_missing in zip(values, missing, strict=True)
+    ]
     kind = _type_of([value for value in shown if value is not None])
     if kind is object:
         shown = [None if value is None else str(value) for value in shown]

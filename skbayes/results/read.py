@@ -250,12 +250,12 @@ def _of_results(
 
 def _extras_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rounds, their parameters, and the violation, 0 or infinity."""
-    kept, fitted = row.get("feasible"), row.get("fitted_params")
+    feasible, fitted = row.get("feasible"), row.get("fitted_params")
     extras: dict[str, Any] = {}
     if isinstance(fitted, Mapping) and fitted:
         extras = {"rounds": int(row["rounds"]), "fitted_params": dict(fitted)}
-    if kept is not None and kept == kept:
-        extras["violation"] = 0.0 if kept else math.inf
+    if feasible is not None and feasible == feasible:
+        extras["violation"] = 0.0 if feasible else math.inf
     return extras
 
 

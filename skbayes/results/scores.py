@@ -419,9 +419,9 @@ def _usable_means(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
     means = mean_scores(cv_results, metric)
     if "feasible" in cv_results:
         # Candidates that violate constraints are chosen only if all of them do.
-        kept = np.asarray(cv_results["feasible"], dtype=bool)
-        if np.any(kept & np.isfinite(means)):
-            means[~kept] = np.nan
+        feasible = np.asarray(cv_results["feasible"], dtype=bool)
+        if np.any(feasible & np.isfinite(means)):
+            means[~feasible] = np.nan
     if not np.isfinite(means).any():
         raise ValueError(
             f"no candidate has a finite score {metric!r}, so none can be chosen"
@@ -505,11 +505,11 @@ def _scores_of(trials: Sequence[Trial], space: Space) -> list[tuple[Any, float]]
     return [(key, trial.score) for key, trial in zip(keys, trials, strict=True)]
 
 
-def spearman(values: Any, other: Any) -> float:
+def spearman(values: Any, reference: Any) -> float:
     """Return the rank correlation of two lists; NaN if one is constant or too short."""
     if values is None or len(values) < 2:
         return float("nan")
-    ranks = np.array([rankdata(values), rankdata(other)])
+    ranks = np.array([rankdata(values), rankdata(reference)])
     if np.any(np.ptp(ranks, axis=1) == 0.0):
         return float("nan")
     return float(np.corrcoef(ranks)[0, 1])

@@ -40,8 +40,8 @@ def trial_cost(trial: Trial, name: str, warm: bool = True) -> float:
         return math.nan
     warm = warm and name in TIMES
     extras = [fold.extras for fold in trial.folds]
-    kept = [extra for extra in extras if not (warm and extra.get("warm_up"))]
-    costs = [extra.get("costs", {}).get(name, math.nan) for extra in kept]
+    counted = [extra for extra in extras if not (warm and extra.get("warm_up"))]
+    costs = [extra.get("costs", {}).get(name, math.nan) for extra in counted]
     costs = [cost for cost in costs if math.isfinite(cost)]
     if any(cost < 0.0 for cost in costs):
         raise ValueError(f"cost must be 0 or more, got {min(costs)!r}.")

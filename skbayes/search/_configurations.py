@@ -17,7 +17,7 @@ from skbayes.search._validation import INNER, check_instances
 from skbayes.search.outside import (
     check_aliases,
     check_name,
-    own_values,
+    current_values,
     warn_of_range,
 )
 from skbayes.space import Column, Space
@@ -55,7 +55,7 @@ def check_configurations(
     """
     estimator = settings.estimator
     sample = [assign(0, dict(params))[0] for params in space.covering_sample()]
-    values = own_values(estimator)
+    values = current_values(estimator)
     for params in sample:
         for name, value in params.items():
             is_kind = isinstance(value, type) and hasattr(value, "get_params")
@@ -157,9 +157,11 @@ def check_fit_params(models: Sequence[Any], names: Iterable[str]) -> None:
         return
     for name in names:
         if all(_refuses(model, name) for model in models):
-            taken = [k for k in inspect.signature(models[0].fit).parameters if k != "y"]
+            accepted = [
+                k for k in inspect.signature(models[0].fit).parameters if k != "y"
+            ]
             if isinstance(models[0], Pipeline):
-                taken = [
+                accepted = [
                     f"{step}__{k}"
                     for step, part in models[0].steps
                     if hasattr(part, "fit")
@@ -167,7 +169,7 @@ def check_fit_params(models: Sequence[Any], names: Iterable[str]) -> None:
                 ]
             raise TypeError(
                 f"fit: {type(models[0]).__name__} takes no {name!r}."
-                f"{did_you_mean(name, [*taken, 'groups'])}"
+                f"{did_you_mean(name, [*accepted, 'groups'])}"
             )
 
 
@@ -176,8 +178,8 @@ def _refuses(model: Any, name: str) -> bool:
     if name in parameters:
         return False
     # A subclass of another library may accept more.
-    ours = type(model).__module__.startswith(("sklearn.", "imblearn."))
-    if isinstance(model, Pipeline) and ours:
+    is_sklearn = type(model).__module__.startswith(("sklearn.", "imblearn."))
+    if isinstance(model, Pipeline) and is_sklearn:
         head, _, leaf = name.partition("__")
         step = dict(model.steps).get(head)
         return not leaf or step is None or hasattr(step, "fit") and _refuses(step, leaf)
@@ -197,10 +199,10 @@ def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) ->
     for metric, scorer in named:
         methods = compat.response_methods(scorer)
         if methods and all(_surely_lacks(model, methods) for model in last_steps):
-            which = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"
+            name = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"
             model = last_steps[-1]
             raise ValueError(
-                f"{which} requires {' or '.join(methods)}, which "
+                f"{name} requires {' or '.join(methods)}, which "
                 f"{type(model).__name__} does not have.{_response_of(model, methods)}"
             )
 

@@ -24,7 +24,7 @@ from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
 # Maximum number of configurations on which a constraint is tried before the first fit.
-MAX_ASKED = 20
+MAX_CHECKED = 20
 # Usual names of the first argument of metrics that compare labels.
 LABELS = frozenset({"y", "y_true", "y_test", "true", "target", "targets", "labels"})
 # Metrics of the method `score` of regressors and classifiers.
@@ -59,7 +59,7 @@ def check_arguments(search: SearchParameters, settings: Settings) -> None:
     for metric in _metrics(settings.scoring):
         check_metric_name(metric, "scoring")
         _check_scorer(metric)
-    if callable(refit := settings.refit.given):
+    if callable(refit := settings.refit.value):
         check_instances(refit, "refit")
         check_call("refit", refit, "cv_results_")
     for criterion in settings.stoppers:
@@ -114,10 +114,10 @@ def check_call(name: str, function: Any, *arguments: str, remedy: str = "") -> N
     except ValueError:  # a function in C without a signature
         pass
     except TypeError as error:
-        which = getattr(function, "__name__", repr(function))
+        called = getattr(function, "__name__", repr(function))
         accepts = " and".join(", ".join(arguments).rsplit(",", 1))
         raise TypeError(
-            f"{name}: {which} must accept {accepts} ({error}).{remedy.format(which)}"
+            f"{name}: {called} must accept {accepts} ({error}).{remedy.format(called)}"
         ) from error
 
 
@@ -153,7 +153,7 @@ def check_metric_name(metric: Any, parameter: str) -> None:
 
 def _check_metric_of_refit(settings: Settings, rules: Sequence[str]) -> None:
     """Check a `refit` that names a metric; warn if the search has another one."""
-    refit, scoring = settings.refit.given, settings.scoring
+    refit, scoring = settings.refit.value, settings.scoring
     if _is_several(scoring):
         hint = did_you_mean(refit, [*rules, *scoring])
         # Other wrong names are left to scikit-learn.
@@ -180,7 +180,7 @@ def _check_metric_of_refit(settings: Settings, rules: Sequence[str]) -> None:
 def check_refit(settings: Settings) -> None:
     """Raise ValueError for an unknown rule."""
     choice, rules = settings.refit, sorted(RULES)
-    refit = choice.given
+    refit = choice.value
     if choice.rule is not None and choice.metric is not None:
         several = _is_several(settings.scoring)
         metrics = settings.scoring if several else _names_of_single(settings)
@@ -363,7 +363,7 @@ def check_constraint(space: Space) -> None:
     """Call the rule of the configurations on each kind of configuration."""
     if space.constraint is not None:
         sample = space.covering_sample()
-        for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:
+        for candidate in sample[:: math.ceil(len(sample) / MAX_CHECKED)]:
             space.allows(candidate)
 
 

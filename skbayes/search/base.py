@@ -75,7 +75,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     4. ``_check_refit(settings)``: errors for wrong values of `refit`.
     5. ``_make_objective(settings, scorers)``: the objective of the trials.
     6. ``_make_space(notation, rule)``: the search space.
-    7. ``_own_values(estimator)``: the current values of the parameters.
+    7. ``_current_values(estimator)``: the current values of the parameters.
     8. ``_known_results(notation, space, objective)``: observations of an earlier
        search.
     9. ``_ladder(settings, space, prior, y)``: the stages, each with its trials, samples
@@ -130,9 +130,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     def _make_space(self, notation: Any, rule: Rule | None) -> Space:
         return Space.from_notation(notation, constraint=rule)
 
-    def _own_values(self, estimator: Any) -> dict[str, Any]:
+    def _current_values(self, estimator: Any) -> dict[str, Any]:
         """Return the current values of the parameters of an estimator."""
-        return outside.own_values(estimator)
+        return outside.current_values(estimator)
 
     def _model(self) -> tuple[Any, Any]:
         model = self.surrogate
@@ -377,7 +377,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         rule, bounds = outside.rule_and_bounds(self.constraints)
         points, n_initial = parse_initial_points(self.initial_points)
         return Settings(
-            given=self._values(),
+            params=self._values(),
             estimator=self._tuned(),
             search_spaces=self.search_spaces,
             cv=self.cv,
@@ -427,15 +427,17 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             notation = aspect.prepare(notation, routed)
         warn_of_empty(notation)
         space = with_ones(settings.estimator, self._make_space(notation, settings.rule))
-        own = self._own_values(settings.estimator)
-        initial_points = points_to_begin_with(settings, space, own)
-        prior = outside.prior_of(settings, space, own, facts)
+        current_values = self._current_values(settings.estimator)
+        initial_points = points_to_begin_with(settings, space, current_values)
+        prior = outside.prior_of(settings, space, current_values, facts)
         # A copy, without cached results of the constraint.
         space = space.with_constraint(space.constraint)
         validate.check_constraint(space)
         is_warm = self.warm_start_from is not None
         with naming("warm_start_from"):
-            known = self._known_results(notation, space, objective) if is_warm else []
+            known_trials = (
+                self._known_results(notation, space, objective) if is_warm else []
+            )
         seed = draw_seed(self.random_state)
         ladder = self._ladder(settings, space, prior, y)
         assign = ladder.rungs[0].assign
@@ -459,10 +461,10 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             *(job, objective, settings, split_params, tasks, aspects, notation, space),
             untuned=untuned,
             model=models[0],
-            own=own,
+            current_values=current_values,
             initial_points=initial_points,
             prior=prior,
-            known=known,
+            known_trials=known_trials,
             ladder=ladder,
             header=header,
         )

@@ -560,16 +560,18 @@ class BayesSearchCV(BaseBayesSearchCV):
         points, space = list(plan.initial_points), plan.space
         # If all configurations are tried, their order is the same as in GridSearchCV,
         # so that ties have the same result. Known configurations are not tried again.
-        open_ended = self.timeout is not None or self.stopper is not None or plan.known
-        everything = not open_ended and space.n_configurations <= n_iter
-        rest = _all_points(plan.notation, space) if everything else []
+        is_open_ended = (
+            self.timeout is not None or self.stopper is not None or plan.known_trials
+        )
+        everything = not is_open_ended and space.n_configurations <= n_iter
+        remaining = _all_points(plan.notation, space) if everything else []
         if everything and plan.settings.initial_points is None:
             points = []  # included in the rest
         if plan.cuts_trials:
             # Scores of unfinished trials are noisier than others.
             rule = "pruning must be False and trial_limits None"
             check_takes_noise(self._model()[0], rule)
-        options = self._optimizer_options(plan, initial_points=points + rest)
+        options = self._optimizer_options(plan, initial_points=points + remaining)
         optimizer = Optimizer(space, **options)
         self._warn_of_untried(points, space, n_iter)
         return optimizer

@@ -71,7 +71,7 @@ def unfinished_text(plan: Plan, params: Mapping[str, Any] | None) -> str:
         if plan.constraints is not None:
             chosen += " Whether it satisfies the constraints is not known."
     if plan.refit.rule == "ensemble":
-        chosen += f" refit={plan.refit.given!r} was not possible."
+        chosen += f" refit={plan.refit.value!r} was not possible."
     return (
         f"No trial was finished within {plan.settings.limits}.{chosen} Increase the "
         "limit, or reduce cv or the number of rows."
@@ -170,30 +170,32 @@ def choose_by_rule(
     }
     corrected = corrected_best_score(table, before, n_folds, metric)
     scores = fold_scores(results, metric, n_folds)
-    own_row = _own_row(plan, ranked, allowed & np.isfinite(scores).all(axis=1), best)
+    current_row = _current_row(
+        plan, ranked, allowed & np.isfinite(scores).all(axis=1), best
+    )
     row = best
     if plan.refit.rule == "corrected" and n_folds < 2:
         warn_user(
-            f"refit={plan.refit.given!r}: the optimism of the best score cannot "
+            f"refit={plan.refit.value!r}: the optimism of the best score cannot "
             "be estimated from 1 fold. The best configuration is chosen without a "
             "correction."
         )
-    elif plan.refit.rule == "corrected" and own_row is not None:
-        if corrected <= scores[own_row].mean():
-            row = own_row
+    elif plan.refit.rule == "corrected" and current_row is not None:
+        if corrected <= scores[current_row].mean():
+            row = current_row
     score = float(results[f"mean_test_{metric}"][row])
     gain = std = math.nan
-    if row == own_row:
+    if row == current_row:
         gain = std = 0.0
-    elif own_row is not None:
+    elif current_row is not None:
         optimism = score - corrected
-        gain, std = gain_of(scores[row], scores[own_row], n_folds, optimism)
+        gain, std = gain_of(scores[row], scores[current_row], n_folds, optimism)
     return row, {
         # The correction is for the selection of the greatest mean.
         "best_score_corrected_": corrected if row == best else score,
         "best_gain_": gain,
         "best_gain_std_": std,
-        "own_index_": own_row,
+        "own_index_": current_row,
     }
 
 
@@ -203,9 +205,11 @@ def unknown_gain() -> dict[str, Any]:
     return {**dict.fromkeys(unknown, math.nan), "own_index_": None}
 
 
-def _own_row(plan: Plan, ranked: History, usable: np.ndarray, best: int) -> int | None:
+def _current_row(
+    plan: Plan, ranked: History, usable: np.ndarray, best: int
+) -> int | None:
     """Return the usable row of the current values on the training sets of `best`."""
-    selection = plan.space.selection(plan.own)
+    selection = plan.space.selection(plan.current_values)
     if selection is None:
         return None
     chosen = ranked[best]
@@ -217,14 +221,14 @@ def _own_row(plan: Plan, ranked: History, usable: np.ndarray, best: int) -> int 
         and trial.fidelity == chosen.fidelity
         and trial.params in plan.space
     ]
-    wanted, *keys = map(
+    current, *keys = map(
         key_of, plan.space.encode([selection, *(ranked[r].params for r in rows)])
     )
-    return next((r for r, key in zip(rows, keys, strict=True) if key == wanted), None)
+    return next((r for r, key in zip(rows, keys, strict=True) if key == current), None)
 
 
 def gain_of(
-    scores: FloatArray, own_scores: FloatArray, n_folds: int, optimism: float
+    scores: FloatArray, current_scores: FloatArray, n_folds: int, optimism: float
 ) -> tuple[float, float]:
     """Return the corrected gain over the current values, and its standard error.
 
@@ -235,7 +239,7 @@ def gain_of(
     """
     if n_folds < 2:
         return math.nan, math.nan
-    difference = scores - own_scores
+    difference = scores - current_scores
     factor = 1.0 / len(difference) + 1.0 / (n_folds - 1)
     variance = factor * np.var(difference, ddof=1)
     gain = float(difference.mean() - optimism)

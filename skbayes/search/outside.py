@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 # -- default spaces, and names of known classes ---------------------------------------
 
 
-def own_values(estimator: Any) -> dict[str, Any]:
+def current_values(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator and its parts, by full name."""
-    return load("skbayes.defaults.parts:own_values")(estimator)
+    return load("skbayes.defaults.parts:current_values")(estimator)
 
 
 def resolved_spaces(
@@ -43,11 +43,13 @@ def resolved_spaces(
 def prior_of(
     settings: Settings,
     space: Space,
-    own: Mapping[str, Any],
+    current_values: Mapping[str, Any],
     facts: Callable[[], DataFacts],
 ) -> OptimumPrior | None:
     """Return the prior of the best configuration for the estimator of a search."""
-    return load("skbayes.defaults.for_search:prior_of")(settings, space, own, facts)
+    return load("skbayes.defaults.for_search:prior_of")(
+        settings, space, current_values, facts
+    )
 
 
 def check_name(name: str, owner: Any, base: Any) -> None:
@@ -181,14 +183,14 @@ def known_of(source: Any, space: Space, metric: str) -> list[KnownTrial]:
 
 def promising(plan: Plan) -> list[KnownTrial]:
     """Return the known trials that did not fail and are allowed."""
-    if not plan.known:
+    if not plan.known_trials:
         return []
     return load("skbayes.options.warm_start.known_trials:promising")(plan)
 
 
 def teach(optimizer: Any, plan: Plan) -> None:
     """Pass the known trials to an optimizer, if any."""
-    if plan.known:
+    if plan.known_trials:
         load("skbayes.options.warm_start.known_trials:teach")(optimizer, plan)
 
 

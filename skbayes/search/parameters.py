@@ -29,7 +29,7 @@ from skbayes.trial.option_table import COUNT
 from skbayes.trial.option_table import parameters as option_parameters
 from skbayes.trial.records import History
 from skbayes.utils.did_you_mean import NameHints, name_elsewhere
-from skbayes.utils.optional import is_given
+from skbayes.utils.optional import is_enabled
 from skbayes.utils.pickled_version import PickledVersion
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class _Off(compat.HasMethods):
         super().__init__([])
 
     def is_satisfied_by(self, val: Any) -> bool:
-        return not is_given(val)
+        return not is_enabled(val)
 
     def __str__(self) -> str:
         return "None or False"

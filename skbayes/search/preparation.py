@@ -92,22 +92,25 @@ def parse_initial_points(value: Any) -> tuple[list[Any] | None, int | None]:
 
 
 def points_to_begin_with(
-    settings: Settings, space: Space, own: Mapping[str, Any]
+    settings: Settings, space: Space, current_values: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the configurations that a search tries first.
 
     By default, this is the current configuration of the estimator, or the nearest one
     of a space with ranges, unless results of an earlier search on the same data are
-    given. `own` are the current values of the parameters.
+    given. `current_values` are those of the estimator.
     """
     if settings.initial_points is not None:
         return settings.initial_points
     if settings.warm_start_from is not None:
         return []
-    point = space.selection(own)
-    nearest = (_nearest_of(own.get(c.name or ""), c.dimension) for c in space.columns)
+    point = space.selection(current_values)
+    nearest = (
+        _nearest_of(current_values.get(c.name or ""), c.dimension)
+        for c in space.columns
+    )
     if point is None and any(value is not None for value in nearest):
-        point = nearest_point(space, own)
+        point = nearest_point(space, current_values)
     return [point] if point is not None and space.allows(point) else []
 
 
@@ -121,18 +124,18 @@ def _nearest_of(value: Any, dimension: Any) -> Any:
     return min(max(value, dimension.low), dimension.high)
 
 
-def nearest_point(space: Space, own: Mapping[str, Any]) -> dict[str, Any]:
+def nearest_point(space: Space, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration with the nearest values, which need not be allowed.
 
     Numbers outside a range become its nearest end. Instead of other values that are not
     in the space, the middle of a range or the first option is used.
     """
-    exact = space.selection(own)
+    exact = space.selection(current_values)
     if exact is not None:
         return exact
     row = np.full(space.n_columns, np.nan)
     for place, column in enumerate(space.columns):
-        value, dimension = own.get(column.name or ""), column.dimension
+        value, dimension = current_values.get(column.name or ""), column.dimension
         if dimension.is_categorical:
             row[place] = dimension.grid[0]
         if (nearest := _nearest_of(value, dimension)) is not None:

@@ -347,7 +347,7 @@ class RunningSearch:
 
 def _untried_params(plan: Plan) -> dict[str, Any]:
     """Return the estimator's own configuration, or the nearest one of the space."""
-    params = nearest_point(plan.space, plan.own)
+    params = nearest_point(plan.space, plan.current_values)
     if plan.space.allows(params):
         return params
     optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())

@@ -107,7 +107,9 @@ class TreeBuilder:
         entry.shadowed = _shadowed(parsed)
         self.overlaps |= any(entry.shadowed)
         shared = shared_lists(parsed) if len(parsed) > MANY_DICTS else {}
-        entry.options = [self._branch(one, taken, shared) for one in parsed]
+        entry.options = [
+            self._branch(dimensions, taken, shared) for dimensions in parsed
+        ]
         return [entry]
 
     def _branch(
@@ -273,7 +275,7 @@ def match(
     branch: Branch,
     params: Mapping[str, Any],
     row: FloatArray,
-    used: frozenset[str],
+    names: frozenset[str],
     problems: list[str],
     known_row: FloatArray | None = None,
 ) -> Iterator[tuple[FloatArray, frozenset[str]]]:
@@ -283,9 +285,9 @@ def match(
     the dict of `known_row`, if it is passed, are skipped.
     """
     if not branch:
-        yield row, used
+        yield row, names
         return
-    entry, *others = branch
+    entry, *following = branch
     name = entry.column.name
     if name is None:
         dicts = entry.dicts_with(params)
@@ -302,17 +304,17 @@ def match(
         except ValueError as error:
             problems.append(f"Parameter {name!r}: {error}.")
             return
-        used = used | {name}
+        names = names | {name}
     for position in positions:
         filled = row.copy()
         filled[entry.place] = position
         opened: Branch = []
         if entry.options:
             opened = entry.options[entry.chosen(np.array([position]))[0]]
-        for inner, inner_used in match(
-            opened, params, filled, used, problems, known_row
+        for inner, inner_names in match(
+            opened, params, filled, names, problems, known_row
         ):
-            yield from match(others, params, inner, inner_used, problems, known_row)
+            yield from match(following, params, inner, inner_names, problems, known_row)
 
 
 def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:

@@ -114,13 +114,15 @@ def perturb(
     moved = np.where(space.categorical | np.isnan(X), fresh, moved)
     chosen = random_state.random(X.shape) < PERTURBED_SHARE
     moved = space.snap(np.where(chosen, moved, X))
-    same = np.flatnonzero(np.all((moved == X) | np.isnan(X), axis=1))
-    adjacent = _adjacent(space, X[same], steps[same])
+    unchanged = np.flatnonzero(np.all((moved == X) | np.isnan(X), axis=1))
+    adjacent = _adjacent(space, X[unchanged], steps[unchanged])
     can_change = ~np.isnan(adjacent)
     if np.any(can_change):
         order = np.where(can_change, random_state.random(adjacent.shape), -1.0)
         first = np.argmax(order, axis=1)[:, None] == np.arange(space.n_columns)
-        moved[same] = space.snap(np.where(first & can_change, adjacent, X[same]))
+        moved[unchanged] = space.snap(
+            np.where(first & can_change, adjacent, X[unchanged])
+        )
     return moved
 
 

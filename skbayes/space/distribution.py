@@ -104,10 +104,10 @@ class Distribution(Dimension):
         total = masses.sum()
         up_to = np.cumsum(masses)
         from_on = np.cumsum(masses[::-1])[::-1]
-        kept = np.minimum(up_to, from_on) >= TAIL * total
-        kept &= masses >= RARE * total
-        self._atoms = values[kept]
-        ends = np.cumsum(masses[kept])
+        is_likely = np.minimum(up_to, from_on) >= TAIL * total
+        is_likely &= masses >= RARE * total
+        self._atoms = values[is_likely]
+        ends = np.cumsum(masses[is_likely])
         self._ends = ends / ends[-1]
         self._positions = (self._ends + np.r_[0.0, self._ends[:-1]]) / 2.0
         self.n_values = len(self._atoms)

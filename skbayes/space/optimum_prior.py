@@ -307,9 +307,9 @@ class OptimumPrior:
 
     def densities_only(self) -> OptimumPrior:
         """Return this prior without its portfolio."""
-        other = copy.copy(self)
-        other.portfolio = None
-        return other
+        prior = copy.copy(self)
+        prior.portfolio = None
+        return prior
 
     @property
     def is_flat(self) -> bool:

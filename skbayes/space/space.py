@@ -290,8 +290,8 @@ class Space:
         matches = branches.match(
             self._root, params, blank, frozenset(), problems, known_row
         )
-        for row, used in matches:
-            unused = sorted(set(params) - used)
+        for row, names in matches:
+            unused = sorted(set(params) - names)
             if unused:
                 problems.append(
                     f"Parameter {unused[0]!r} does not exist in this configuration."
@@ -331,9 +331,9 @@ class Space:
         or None if the active values are not a configuration of the space.
         """
         blank = np.full(self.n_columns, np.nan)
-        for row, used in branches.match(self._root, values, blank, frozenset(), []):
+        for row, names in branches.match(self._root, values, blank, frozenset(), []):
             if self._misread(row, values) is None:
-                return self.canonicalize({name: values[name] for name in used})
+                return self.canonicalize({name: values[name] for name in names})
         return None
 
     def _is_exact(self, row: FloatArray, params: Mapping[str, Any]) -> bool:

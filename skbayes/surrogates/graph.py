@@ -152,11 +152,11 @@ class NeighborGraph:
 def _neighbors(r2: FloatArray) -> np.ndarray:
     """Return a mask of the joined pairs of nodes from squared distances."""
     n = len(r2)
-    others = np.sort(r2 + np.diag(np.full(n, np.inf)), axis=1)
+    ascending = np.sort(r2 + np.diag(np.full(n, np.inf)), axis=1)
 
     def joined(k: int) -> np.ndarray:
         # On a grid, many distances are equal up to rounding.
-        near = r2 <= others[:, k - 1, None] * (1.0 + 1e-9)
+        near = r2 <= ascending[:, k - 1, None] * (1.0 + 1e-9)
         np.fill_diagonal(near, False)
         return near | near.T
 
@@ -202,10 +202,10 @@ class HarmonicFunction:
     def _invert_component(self, k: int) -> None:
         """Compute G on a component whose first label is at node k."""
         component = self.graph.components[self._component[k]]
-        rest = component[component != k]
-        degrees = self.graph.W[rest].sum(axis=1)
-        delta = np.diag(degrees + JITTER) - self.graph.W[np.ix_(rest, rest)]
-        self._G[np.ix_(rest, rest)] = np.linalg.inv(delta)
+        unlabeled = component[component != k]
+        degrees = self.graph.W[unlabeled].sum(axis=1)
+        delta = np.diag(degrees + JITTER) - self.graph.W[np.ix_(unlabeled, unlabeled)]
+        self._G[np.ix_(unlabeled, unlabeled)] = np.linalg.inv(delta)
         self._inverted[self._component[k]] = True
 
     def copy(self) -> HarmonicFunction:
@@ -423,10 +423,10 @@ class GraphField(Surrogate):
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: D102
         places = self.graph.places(X)
         prior = self._prior[self._chosen]
-        left = np.maximum(self._variance[self._chosen], MIN_VARIANCE * prior)
-        strange = places < 0
-        mean = np.where(strange, 0.0, self._mean[places])
-        variance = np.where(strange, np.mean(prior), left[places])
+        posterior = np.maximum(self._variance[self._chosen], MIN_VARIANCE * prior)
+        is_new = places < 0
+        mean = np.where(is_new, 0.0, self._mean[places])
+        variance = np.where(is_new, np.mean(prior), posterior[places])
         sd = np.sqrt(self._amplitude * variance)
         return self._to_scores(mean[None], sd[None])
 

@@ -50,10 +50,10 @@ def bandwidths(x: FloatArray) -> FloatArray:
     """Return the standard deviation of the Gaussian around each trial."""
     places = np.unique(np.concatenate([[0.0], x, [1.0]]))
     ranks = np.searchsorted(places, x)
-    left = x - places[np.maximum(ranks - 1, 0)]
-    right = places[np.minimum(ranks + 1, len(places) - 1)] - x
+    below = x - places[np.maximum(ranks - 1, 0)]
+    above = places[np.minimum(ranks + 1, len(places) - 1)] - x
     least = max(1.0 / (len(x) + 1.0), MIN_BANDWIDTH)
-    return np.maximum(np.maximum(left, right), least)
+    return np.maximum(np.maximum(below, above), least)
 
 
 def truncated_normal(x: FloatArray, mean: FloatArray, sd: FloatArray) -> FloatArray:

@@ -90,10 +90,10 @@ class CountTable:
     def mapped(self, place: Array, n_columns: int) -> sparse.csr_matrix:
         """Move each n-gram to the column `place`, or drop it if `place` is -1."""
         indptr, columns, counts = self.indptr, place[self.indices], self.counts
-        kept = columns >= 0
-        if not kept.all():
-            indptr = offsets_among(kept, indptr)
-            columns, counts = columns[kept], counts[kept]
+        is_selected = columns >= 0
+        if not is_selected.all():
+            indptr = offsets_among(is_selected, indptr)
+            columns, counts = columns[is_selected], counts[is_selected]
         shape = (len(indptr) - 1, n_columns)
         return sparse.csr_matrix((counts, columns, indptr), shape=shape)
 
@@ -267,10 +267,10 @@ def match_ngrams(grams: Array, vocabulary: Array) -> Array:
         new = np.append(True, keys[1:] != keys[:-1])
         prefixes = keys[new]
         ranks = np.cumsum(new) - 1
-        wanted = places * width + grams[:, column]
-        place = np.minimum(np.searchsorted(prefixes, wanted), len(prefixes) - 1)
-        # N-grams that are already missing have wanted < 0, which equals no prefix.
-        places = np.where(prefixes[place] == wanted, place, -1)
+        sought = places * width + grams[:, column]
+        place = np.minimum(np.searchsorted(prefixes, sought), len(prefixes) - 1)
+        # N-grams that are already missing have sought < 0, which equals no prefix.
+        places = np.where(prefixes[place] == sought, place, -1)
     return places
 
 

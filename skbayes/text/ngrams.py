@@ -217,7 +217,7 @@ class NGramVectorizer(
         kinds = self._kinds()
         shared = isinstance(X, CountedTexts)
         counted = X if shared else CountedTexts(Counts(check_texts(X)))
-        parts, kept, frequencies = [], [], []
+        parts, selected, frequencies = [], [], []
         tables = [counted.counts.table(kind).rows(counted.rows) for kind in kinds]
         if not any(len(table.indices) for table in tables):
             raise ValueError(
@@ -228,16 +228,16 @@ class NGramVectorizer(
             frequency = np.bincount(table.indices, minlength=len(table.grams))
             chosen = np.flatnonzero(self._within_limits(frequency, len(counted)))
             parts.append(table.columns(chosen))
-            kept.append(chosen.astype(np.int32))
+            selected.append(chosen.astype(np.int32))
             frequencies.append(frequency[chosen])
-        if not any(map(len, kept)):
+        if not any(map(len, selected)):
             raise ValueError(
                 "After pruning, no terms remain. Try a lower min_df or a higher max_df."
             )
         self.n_documents_ = len(counted)
-        self.n_ngrams_ = sum(map(len, kept))
+        self.n_ngrams_ = sum(map(len, selected))
         self._fitted_kinds = kinds
-        self._kept = kept
+        self._kept = selected
         self._counts: Counts | None = counted.counts
         if self.weighting == "tf-idf":
             self.idf_ = self._idf(np.concatenate(frequencies))

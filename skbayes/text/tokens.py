@@ -237,9 +237,9 @@ def split_characters(
         ends.append(ends[-1] + len(codes[-1]))
     characters = np.concatenate(codes) if codes else np.empty(0, dtype="<u4")
     del codes
-    seen = np.zeros(sys.maxunicode + 1, dtype=bool)
-    seen[characters] = True
-    present = np.flatnonzero(seen)
+    occurs = np.zeros(sys.maxunicode + 1, dtype=bool)
+    occurs[characters] = True
+    present = np.flatnonzero(occurs)
     number = np.zeros(sys.maxunicode + 1, dtype=np.int32)
     number[present] = np.arange(len(present))
     vocabulary = list(map(chr, present))

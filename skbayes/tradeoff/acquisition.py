@@ -66,12 +66,12 @@ def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatAr
         return order, np.array([])
     rows, begins = [order[0]], [0.0]
     while True:
-        now = rows[-1]
-        cheaper = usable[costs[usable] < costs[now]]
+        current = rows[-1]
+        cheaper = usable[costs[usable] < costs[current]]
         if not len(cheaper):
             return np.array(rows), np.array(begins)
         # Intersections with the current line.
-        meets = (scores[now] - scores[cheaper]) / (costs[now] - costs[cheaper])
+        meets = (scores[current] - scores[cheaper]) / (costs[current] - costs[cheaper])
         first = np.lexsort((cheaper, costs[cheaper], meets))[0]
         rows.append(cheaper[first])
         begins.append(float(meets[first]))
@@ -309,7 +309,7 @@ class TradeoffObservations(Observations):
             self.noise[:, 0],
             self.pending,
             slacks=self.slacks,
-            pending_kept=self.pending_kept,
+            pending_feasible=self.pending_feasible,
         )
 
     @property

@@ -81,8 +81,8 @@ class TradeoffOptimizer(Optimizer):
         alpha = self._alpha(n_known)
         return TradeoffObservations(**arrays, fractions=fractions, alpha=alpha)
 
-    def _alpha(self, n_known: int) -> float:
+    def _alpha(self, n_configurations: int) -> float:
         if self.tradeoff is not None:
             return float(self.tradeoff)
-        share = make_generator(self._seed, Stream.TRADEOFF, n_known).random()
+        share = make_generator(self._seed, Stream.TRADEOFF, n_configurations).random()
         return float(SMALLEST_DRAWN * (LARGEST_DRAWN / SMALLEST_DRAWN) ** share)

@@ -606,8 +606,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         spaces = parse_spaces(notation)
         return Space([{**by_name, SIZE: sizes} for by_name in spaces], rule)
 
-    def _own_values(self, estimator: Any) -> dict[str, Any]:
-        return {**super()._own_values(estimator), SIZE: self._sizes()[-1]}
+    def _current_values(self, estimator: Any) -> dict[str, Any]:
+        return {**super()._current_values(estimator), SIZE: self._sizes()[-1]}
 
     def _ladder(
         self, settings: Settings, space: Space, prior: OptimumPrior | None, y: Any

@@ -139,7 +139,7 @@ def can_end_fits(plan: Plan, context: Any) -> bool:
     """
     limits, kind = plan.settings.limits, context.kind
     stays = kind.is_here and plan.tasks.is_observed and not limits.of_trials
-    return limits.is_given and kind.is_local and os.name == "posix" and not stays
+    return limits.is_set and kind.is_local and os.name == "posix" and not stays
 
 
 def make_job(plan: Plan, X: Any) -> Job:

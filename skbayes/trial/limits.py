@@ -54,7 +54,7 @@ class FitLimits:
         return self.trial_timeout is not None or self.trial_memory is not None
 
     @property
-    def is_given(self) -> bool:
+    def is_set(self) -> bool:
         """Whether there is any limit."""
         return self.of_trials or self.timeout is not None
 

@@ -161,17 +161,17 @@ def n_features(estimator: Any) -> int:
     >>> n_features(Lasso(0.1).fit(*load_iris(return_X_y=True)))
     1
     """
-    return int(_used(estimator).sum())
+    return int(_used_features(estimator).sum())
 
 
-def _used(estimator: Any) -> BoolArray:
+def _used_features(estimator: Any) -> BoolArray:
     """Return which features a fitted estimator uses.
 
     They are columns of `X` or, in a pipeline, of the output of the last step that makes
     new columns.
     """
     if hasattr(estimator, "steps"):
-        return _used_by_steps([step for _, step in estimator.steps])
+        return _features_of_steps([step for _, step in estimator.steps])
     for name in ("coef_", "feature_importances_"):
         weights = getattr(estimator, name, None)
         if weights is not None:
@@ -181,7 +181,7 @@ def _used(estimator: Any) -> BoolArray:
     if hasattr(estimator, "get_support"):
         # Selectors with `predict` fit their estimator to the selected features.
         inner = parts if hasattr(estimator, "predict") else []
-        return _selected(estimator, *map(_used, inner))
+        return _selected(estimator, *map(_used_features, inner))
     n = int(getattr(estimator, "n_features_in_", 0))
     if not parts and not n:
         raise ValueError(
@@ -193,7 +193,7 @@ def _used(estimator: Any) -> BoolArray:
     masks = []
     columns = getattr(estimator, "estimators_features_", [slice(None)] * len(parts))
     for part, places in zip(parts, columns, strict=True):
-        used = _used(part)
+        used = _used_features(part)
         if getattr(part, "n_features_in_", 0) > n > 0:
             used = used[:n]  # the other columns of a chain are predictions
         if not isinstance(places, slice):
@@ -201,17 +201,17 @@ def _used(estimator: Any) -> BoolArray:
         masks.append(used)
     if getattr(estimator, "passthrough", False) is True:
         # The last columns of the final estimator of a stack are the features.
-        masks.append(_used(estimator.final_estimator_)[-n:])
+        masks.append(_used_features(estimator.final_estimator_)[-n:])
     union = np.zeros(max(map(len, masks)), dtype=bool)
     for used in masks:
         union[: len(used)] |= used
     return union
 
 
-def _used_by_steps(steps: Sequence[Any]) -> BoolArray:
+def _features_of_steps(steps: Sequence[Any]) -> BoolArray:
     """Return which features the steps of a fitted pipeline use."""
     *transformers, last = [step for step in steps if hasattr(step, "fit")]
-    used = _used(last)
+    used = _used_features(last)
     for transformer in reversed(transformers):
         if hasattr(transformer, "get_support"):
             used = _selected(transformer, used)

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from skbayes import compat
 from skbayes.trial.aspect import Aspect, Tasks
 from skbayes.utils.late import load
-from skbayes.utils.optional import is_given
+from skbayes.utils.optional import is_enabled
 
 if TYPE_CHECKING:
     from skbayes.trial.backend import Backend
@@ -47,7 +47,7 @@ class Option:
         """Return whether a search has the aspect."""
         if self.is_on is not None:
             return self.is_on(settings, objective, tasks)
-        return any(is_given(settings.given.get(name)) for name in self.parameters)
+        return any(is_enabled(settings.params.get(name)) for name in self.parameters)
 
     def kind(self) -> type[Aspect]:
         """Return the class of the aspect, whose module is imported on first use."""
@@ -91,7 +91,7 @@ OPTIONS = (
     Option(
         "skbayes.options.limits.aspect:Limits",
         {"timeout": [POSITIVE, str, None], "trial_limits": [Mapping, None]},
-        is_on=lambda settings, objective, tasks: settings.limits.is_given,
+        is_on=lambda settings, objective, tasks: settings.limits.is_set,
     ),
     Option(
         "skbayes.options.callbacks.aspect:Callbacks",

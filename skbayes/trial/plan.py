@@ -132,8 +132,8 @@ class StageStart:
     def is_of(self, stage: Stage) -> bool:
         """Return whether it is the start of a stage with these trials."""
         size = stage.samples[0].train_size
-        wanted = (size, stage.n_folds, stage.role)
-        return (self.train_size, self.n_folds, self.role) == wanted
+        expected = (size, stage.n_folds, stage.role)
+        return (self.train_size, self.n_folds, self.role) == expected
 
 
 @dataclass(frozen=True)
@@ -186,21 +186,21 @@ class Ladder:
 
         The next larger sample gets their trials.
         """
-        kept: list[Stage] = []
+        rungs: list[Stage] = []
         n_trials: float = 0
         for rung in self.rungs:
             n_trials += rung.n_trials
             if all(map(subsets.is_large_enough, rung.samples)):
-                kept.append(replace(rung, n_trials=n_trials))
+                rungs.append(replace(rung, n_trials=n_trials))
                 n_trials = 0
-        return replace(self, rungs=kept)
+        return replace(self, rungs=rungs)
 
     def stage_of(self, start: StageStart) -> Stage:
         """Return the stage of an earlier run, also if it has another time limit now."""
-        same = [rung for rung in self.rungs if start.is_of(rung)]
-        if same:
+        matching = [rung for rung in self.rungs if start.is_of(rung)]
+        if matching:
             planned = self.rungs[min(start.stage, len(self.rungs) - 1)]
-            return planned if planned in same else same[0]
+            return planned if planned in matching else matching[0]
         sample = Sample(start.train_size)
         return replace(
             self.rungs[0],
@@ -261,12 +261,12 @@ class Ladder:
 class Plan:
     """Plan of a search: what it decides before its first fit.
 
-    `own` are the current values of the parameters of the estimator.
-    `model` is the estimator with a configuration of the space. It has the kind and
-    methods of the models in the trials, while the estimator may be a placeholder.
-    `known` are the trials of earlier searches, and `untuned` the parts that keep their
-    values. `notation` is the space without "auto". `split_params` are the arguments of
-    `fit` for the splitter. All stages share the `aspects`.
+    `current_values` are those of the estimator's parameters. `model` is the estimator
+    with a configuration of the space. It has the kind and methods of the models in the
+    trials, while the estimator may be a placeholder. `known_trials` come from earlier
+    searches, and `untuned` are the parts that keep their values. `notation` is the
+    space without "auto". `split_params` are the arguments of `fit` for the splitter.
+    All stages share the `aspects`.
     """
 
     job: Job
@@ -279,10 +279,10 @@ class Plan:
     space: Space | Any = None
     untuned: Sequence[str] = ()
     model: Any = None
-    own: Mapping[str, Any] = field(default_factory=dict)
+    current_values: Mapping[str, Any] = field(default_factory=dict)
     initial_points: list[dict[str, Any]] = field(default_factory=list)
     prior: OptimumPrior | None = None
-    known: Sequence[Any] = ()
+    known_trials: Sequence[Any] = ()
     ladder: Ladder = Ladder(())
     header: Header = Header()
 
@@ -334,7 +334,7 @@ class Plan:
     @property
     def constraints(self) -> Bounds | None:
         """Bounds on outcomes, if any."""
-        return next((one.bounds for one in self.aspects if one.bounds), None)
+        return next((aspect.bounds for aspect in self.aspects if aspect.bounds), None)
 
     def aspect(self, kind: type[AnyAspect]) -> AnyAspect:
         """Return the aspect of a class, which is on."""

@@ -137,8 +137,8 @@ class FoldResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entries from which scikit-learn creates `cv_results_`."""
-        others = ("status", "extras", "kept")
-        entries = {k: v for k, v in vars(self).items() if k not in others}
+        excluded = ("status", "extras", "kept")
+        entries = {k: v for k, v in vars(self).items() if k not in excluded}
         if self.train_scores is None:
             del entries["train_scores"]
         return entries

@@ -13,7 +13,7 @@ import numpy as np
 from skbayes.space.dimensions import is_number
 from skbayes.trial.limits import FitLimits
 from skbayes.utils.did_you_mean import did_you_mean
-from skbayes.utils.optional import is_given
+from skbayes.utils.optional import is_enabled
 from skbayes.utils.process_tree import require_psutil
 
 # Maximum number of members of an ensemble.
@@ -111,7 +111,7 @@ class RefitChoice:
 
     `plain` is a value that GridSearchCV accepts, or weights of objectives. With a
     `rule`, it is the metric of the rule, or True for a single metric. `metric` is the
-    metric that `refit` names, if any, and `given` the value itself. `scored_by` is a
+    metric that `refit` names, if any, and `value` that of `refit`. `scored_by` is a
     value for scikit-learn's methods, usually `plain`.
     """
 
@@ -119,7 +119,7 @@ class RefitChoice:
     rule: str | None = None
     metric: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    given: Any = field(default=True, compare=False)
+    value: Any = field(default=True, compare=False)
     scored_by: Any = field(default=True, compare=False)
 
 
@@ -146,7 +146,7 @@ def refit_choice(refit: Any, scoring: Any = None) -> RefitChoice:
         return RefitChoice(plain, rule, metric, options, refit, plain)
     metric = rule if isinstance(rule, str) else getattr(rule, "metric", None)
     metric = metric if isinstance(metric, str) else None
-    return RefitChoice(rule, None, metric, given=refit, scored_by=rule)
+    return RefitChoice(rule, None, metric, value=refit, scored_by=rule)
 
 
 @dataclass(frozen=True)
@@ -198,12 +198,12 @@ Rule = Callable[[dict[str, Any]], bool]
 class Settings:
     """Parameters of a search, parsed once, with their values for the data of a fit.
 
-    `given` are the parameters by name, as they were passed. `sizes` are those of the
+    `params` are the parameters by name, as they were passed. `sizes` are those of the
     training subsets. `initial_points` are None by default, and `n_initial` if it is not
     set. The `constraints` are a `rule` for configurations and `bounds` on outcomes.
     """
 
-    given: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     estimator: Any = None
     search_spaces: Any = "auto"
     cv: Any = None
@@ -228,7 +228,7 @@ class Settings:
     @property
     def scores_rounds(self) -> bool:
         """Whether rounds are scored during a fit, which may have more of them."""
-        return is_given(self.early_stopping)
+        return is_enabled(self.early_stopping)
 
     @property
     def pruning_risk(self) -> float | None:

@@ -119,9 +119,9 @@ class Subsets:
         """Return whether a sample contains each class, or a whole group."""
         if sample.is_whole:
             return True
-        wanted = [_n_rows(self._size(sample), n) for n in self.sizes]
+        n_rows = [_n_rows(self._size(sample), n) for n in self.sizes]
         needed = self.needed[sample.subset]
-        return all(m >= least for m, least in zip(wanted, needed, strict=True))
+        return all(m >= least for m, least in zip(n_rows, needed, strict=True))
 
     def check(self, sample: Sample, parameter: str) -> None:
         """Raise ValueError if a sample is too small, or larger than all sets."""
@@ -136,7 +136,7 @@ class Subsets:
             )
         if self.is_large_enough(sample):
             return
-        wanted = [_n_rows(size, n) for n in self.sizes]
+        n_rows = [_n_rows(size, n) for n in self.sizes]
         if counted:
             smallest = str(max(needed))
         else:
@@ -146,7 +146,7 @@ class Subsets:
             smallest = f"{share:g} ({max(needed)} rows)"
         purpose = "one row of each class" if self.stratified else "one whole group"
         raise ValueError(
-            f"{parameter}: {size!r} ({min(wanted)} rows) is too small. A training set "
+            f"{parameter}: {size!r} ({min(n_rows)} rows) is too small. A training set "
             f"must contain {purpose}. Use at least {smallest}."
         )
 

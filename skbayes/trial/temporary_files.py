@@ -117,8 +117,8 @@ def read(view: memoryview, least: float) -> Any:
     Arrays of more than `least` bytes use the memory of the content, others a copy.
     """
     n_head, n_table = SIZES.unpack(view[: SIZES.size])
-    head, rest = view[SIZES.size :][:n_head], view[SIZES.size + n_head :]
-    arrays: Sequence[tuple[int, bool]] = pickle.loads(rest[:n_table])
+    head, body = view[SIZES.size :][:n_head], view[SIZES.size + n_head :]
+    arrays: Sequence[tuple[int, bool]] = pickle.loads(body[:n_table])
     end, buffers = SIZES.size + n_head + n_table, []
     for n_bytes, readonly in arrays:
         begin = end + -end % ALIGNMENT

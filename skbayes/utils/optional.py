@@ -66,6 +66,6 @@ def _package_of(frame: types.FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
-def is_given(value: Any) -> bool:
+def is_enabled(value: Any) -> bool:
     """Return whether the value of a parameter is neither None nor False."""
     return value is not None and value is not False

@@ -91,9 +91,9 @@ def nondominated_ranks(Y: npt.NDArray[np.float64]) -> np.ndarray:
     """
     Y = np.asarray(Y, dtype=np.float64)
     ranks, rank = np.zeros(len(Y), dtype=np.int64), 1
-    while len(rest := np.flatnonzero(ranks == 0)):
-        front = rest[is_nondominated(Y[rest])]
-        ranks[front if len(front) else rest] = rank
+    while len(unranked := np.flatnonzero(ranks == 0)):
+        front = unranked[is_nondominated(Y[unranked])]
+        ranks[front if len(front) else unranked] = rank
         rank += 1
     return ranks
 

@@ -98,10 +98,10 @@ def test_unknown_slacks_are_left_out():
 
 def test_the_best_to_improve_on_keeps_the_constraints():
     data = observations()
-    assert 0 < data.kept.sum() < len(data.X)
+    assert 0 < data.feasible.sum() < len(data.X)
     proposer = ModelProposer(GaussianProcess(n_samples=0), ExpectedImprovement())
     fitted, _ = fit_constrained(proposer, [model(), model()], data)
-    mean = fitted.surrogate.predict(data.X[data.kept])[0].max()
+    mean = fitted.surrogate.predict(data.X[data.feasible])[0].max()
     assert fitted.best_f.item() == pytest.approx(mean, rel=1e-9)
     X = np.random.default_rng(4).random((6, 2))
     best = fitted.best_f
@@ -114,14 +114,14 @@ def test_the_best_to_improve_on_keeps_the_constraints():
 @pytest.mark.parametrize("n_pending", [0, 1])
 def test_without_a_feasible_trial_the_probability_decides(n_pending):
     data = observations(n_pending=n_pending, shift=5.0)
-    assert not data.kept.any()
+    assert not data.feasible.any()
     proposer = ModelProposer(GaussianProcess(n_samples=0), ExpectedImprovement())
     fitted, changed = fit_constrained(proposer, [model(), model()], data)
     X = np.random.default_rng(5).random((6, 2))
     np.testing.assert_array_equal(fitted.scores(X), fitted.terms[0].value(X))
     scores, gradient = fitted.scores_and_gradient(X)
     np.testing.assert_array_equal(gradient, fitted.terms[0].gradient(X))
-    assert not changed.pending_kept.any()
+    assert not changed.pending_feasible.any()
     # The search is densest around the smallest violation.
     least = data.X[np.argmin(data.violation)]
     np.testing.assert_array_equal(changed.incumbents[0], least)
@@ -142,7 +142,7 @@ def test_all_that_keep_the_constraints_come_first(seed):
     usable = np.flatnonzero(np.isfinite(scores))
     expected = sorted(usable, key=lambda i: (data.violation[i], -scores[i]))
     actual = sorted(usable, key=lambda i: -ordered[i])
-    n_kept = int(data.kept[usable].sum())
+    n_kept = int(data.feasible[usable].sum())
     assert actual[:n_kept] == expected[:n_kept]
     assert actual == expected
 

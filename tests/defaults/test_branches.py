@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes.defaults import learned_prior as learned_priors
 from skbayes.defaults.catalog import DataFacts
 from skbayes.defaults.learned_prior import learned_prior
-from skbayes.defaults.parts import own_values, parts_of
+from skbayes.defaults.parts import current_values, parts_of
 from skbayes.space import Choice, Space
 from skbayes.space.optimum_prior import ModelStarts
 
@@ -50,7 +50,7 @@ def prior_of(estimator, notation, knowledge=KNOWLEDGE):
     space = Space.from_notation(notation)
     parts = parts_of(estimator, DataFacts())
     with mock.patch.object(learned_priors, "library", lambda: knowledge):
-        return learned_prior(parts, space, own_values(estimator))
+        return learned_prior(parts, space, current_values(estimator))
 
 
 def model_of(params, default="LogisticRegression"):

@@ -17,7 +17,7 @@ from sklearn.utils import all_estimators
 from skbayes import BayesSearchCV
 from skbayes.defaults.catalog import CATALOG, DataFacts, Fallback, find
 from skbayes.defaults.default import default_space, space_of_parts, unknown_parts
-from skbayes.defaults.parts import own_params, own_values, parts_of, space_of
+from skbayes.defaults.parts import current_values, own_params, parts_of, space_of
 from skbayes.search._configurations import check_values
 from skbayes.space import Choice, Space
 from skbayes.space.notation import pairs_of
@@ -80,7 +80,7 @@ def test_a_class_has_its_parameters_own_values_and_samples(package, name):
             assert set(_names(entry.build(defaults, facts))) <= defaults.keys()
         # A fallback stands for an own value that cannot be fitted.
         if not any(isinstance(one, Fallback) for one in built.values()):
-            defaults = space.selection(own_values(estimator))
+            defaults = space.selection(current_values(estimator))
             assert defaults is not None
             assert set(defaults) <= set(space.parameter_names)
         sample = _samples(space, 2)

@@ -34,7 +34,7 @@ from skbayes.defaults.learned_prior import (
     library,
     log_density,
 )
-from skbayes.defaults.parts import own_values, parts_of, space_of
+from skbayes.defaults.parts import current_values, parts_of, space_of
 from skbayes.space import Choice, Space
 
 KNOWLEDGE = {
@@ -56,7 +56,7 @@ def toy(**knowledge):
 
 def prior_of(estimator, space, knowledge, y=None):
     parts = parts_of(estimator, DataFacts.of(None, y))
-    space, values = Space.from_notation(space), own_values(estimator)
+    space, values = Space.from_notation(space), current_values(estimator)
     with mock.patch.object(learned_priors, "library", lambda: knowledge):
         return learned_prior(parts, space, values)
 
@@ -129,7 +129,7 @@ def boosted(n_estimators=100):
 )
 def test_a_learning_rate_needs_its_number_of_rounds(space, most_rounds, applied, n):
     model = GradientBoostingRegressor()
-    parts, values = parts_of(model, DataFacts()), own_values(model)
+    parts, values = parts_of(model, DataFacts()), current_values(model)
     with mock.patch.object(learned_priors, "library", lambda: BOOSTING):
         prior = learned_prior(parts, Space.from_notation(space), values, most_rounds)
     assert repr(prior) == f"OptimumPrior({', '.join(applied)})"
@@ -152,7 +152,7 @@ def test_all_points_of_a_portfolio_are_in_the_default_space():
         estimator = type(estimator)()
         parts = parts_of(estimator, DataFacts.of(X, y))
         space, known = Space.from_notation(space_of(parts)), knowledge_of(parts[0])
-        prior = learned_prior(parts, space, own_values(estimator))
+        prior = learned_prior(parts, space, current_values(estimator))
         if known is None or not known["portfolio"] or prior is None:
             continue
         n_known += 1

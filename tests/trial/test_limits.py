@@ -9,8 +9,8 @@ from skbayes.trial.limits import FitLimits
 
 def test_time_that_earlier_fits_took_counts():
     limits = FitLimits()
-    assert not limits.is_given
-    assert FitLimits(timeout=5.0).is_given and FitLimits(trial_timeout=5.0).is_given
+    assert not limits.is_set
+    assert FitLimits(timeout=5.0).is_set and FitLimits(trial_timeout=5.0).is_set
     assert limits.overrun(1e9) is limits.overrun_search() is None
     assert limits.unallocated("MemoryError") is None
     limits = FitLimits(trial_timeout=5.0, spent=3.0)

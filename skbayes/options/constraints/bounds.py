@@ -183,10 +183,10 @@ class Constraints:
             values = [float(means.get(bound.name, math.nan)) for means in by_trial]
             values = [value for value in values if math.isfinite(value)]
             if values and not any(bound.slack(value) <= 0.0 for value in values):
-                which = "smallest" if bound.is_upper else "largest"
+                extreme_name = "smallest" if bound.is_upper else "largest"
                 extreme = min(values) if bound.is_upper else max(values)
                 sentences.append(
-                    f"{bound}: no trial satisfies it so far, the {which} of "
+                    f"{bound}: no trial satisfies it so far, the {extreme_name} of "
                     f"{len(values)} values is {extreme:.4g}."
                 )
         return sentences

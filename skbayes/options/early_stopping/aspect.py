@@ -72,9 +72,9 @@ class EarlyStopping(Aspect):
                 "scores the test rows only. Use return_train_score=False."
             )
         guide, fit_params = self.objective.guide, routed.estimator.fit
-        rest, limits = take_rounds_out(self.settings, spaces, guide, fit_params)
+        space, limits = take_rounds_out(self.settings, spaces, guide, fit_params)
         self._limits: RoundLimits = limits
-        return rest
+        return space
 
     def check(self, job: Job, models: Sequence[Any]) -> None:
         """Check that the rounds of the estimators can be scored."""

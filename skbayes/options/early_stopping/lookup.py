@@ -257,14 +257,14 @@ def _without(notation: Any, names: set[str], path: str) -> Any:
         return [_without(part, names, path) for part in notation]
     if not isinstance(notation, Mapping):
         return notation
-    kept = {
+    remaining = {
         key: with_sub_spaces(value, partial(below, key))
         for key, value in notation.items()
         if key not in names
     }
     if not isinstance(notation, dict):
-        return kept
+        return remaining
     space = copy.copy(notation)  # of the same class, such as a default space
     space.clear()
-    space.update(kept)
+    space.update(remaining)
     return space

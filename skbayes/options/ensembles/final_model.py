@@ -57,7 +57,7 @@ def check_final_model(plan: Plan, models: Sequence[Any]) -> None:
 
     Fits on a part of a square matrix cannot predict from all of its columns.
     """
-    options, refit = plan.refit.options, f"refit={plan.refit.given!r}"
+    options, refit = plan.refit.options, f"refit={plan.refit.value!r}"
     for model in models:
         check_averaging(model, plan.y, refit)
         if get_tags(model).input_tags.pairwise:
@@ -236,7 +236,7 @@ def select_ensemble(
     reason = _obstacle_of_best(candidates)
     if reason:
         warn_or_log(
-            f"refit={plan.refit.given!r}: {reason}. The best configuration alone "
+            f"refit={plan.refit.value!r}: {reason}. The best configuration alone "
             "is the final model."
         )
         return EnsembleResult({best.number: 1.0}, score, score, reason=reason), []
@@ -282,8 +282,10 @@ def _candidates(
     ]
     # The best trial comes first, even if other trials are equally good.
     first = [best, *(t for t in History(comparable).best_first() if t is not best)]
-    kept = plan.aspect(Predictions).kept
-    usable = [trial for trial in first[:N_KEPT] if trial.number in kept.responses]
+    predictions = plan.aspect(Predictions).kept
+    usable = [
+        trial for trial in first[:N_KEPT] if trial.number in predictions.responses
+    ]
     trials = {trial.number: trial for trial in usable}
     if best.number in trials and len(trials) < len(first[:N_KEPT]):
         warn_or_log(
@@ -291,7 +293,7 @@ def _candidates(
             f"{len(first[:N_KEPT])} trials. The others were evaluated in an earlier "
             "run, or their predictions are too large or failed."
         )
-    return Candidates(plan, best, metric, trials, kept.responses)
+    return Candidates(plan, best, metric, trials, predictions.responses)
 
 
 def _obstacle_of_best(candidates: Candidates) -> str:

@@ -59,9 +59,9 @@ class KeptFits(Aspect):
         self.kept: dict[int, list] = {}  # by number of the trial
         if self.settings.refit.plain is False:
             raise ValueError(
-                f"return_folds={self.settings.given['return_folds']!r} and refit=False "
-                "cannot be combined. The fits belong to the best trial, which refit "
-                "chooses."
+                f"return_folds={self.settings.params['return_folds']!r} and "
+                "refit=False cannot be combined. The fits belong to the best trial, "
+                "which refit chooses."
             )
         return spaces
 

@@ -138,11 +138,11 @@ class Content:
     @classmethod
     def of(cls, rows: Iterable[TextRow]) -> Content:
         """Return the content of the rows; ValueError if a row is out of place."""
-        first, *others = map(from_text, rows)
+        first, *following = map(from_text, rows)
         if not isinstance(first, SearchRow):
             raise ValueError("the first row does not describe the search")
         content = cls(first)
-        for row in others:
+        for row in following:
             fits = True
             if isinstance(row, StageStart):
                 places = len(content.stages), len(content.proposals)

@@ -36,7 +36,7 @@ def header_of(
             "contains one search. Set journal=None."
         )
     # Values for these data are left out, because they depend on these parameters.
-    values = {**settings.given, "estimator": settings.estimator, "cv": settings.cv}
+    values = {**settings.params, "estimator": settings.estimator, "cv": settings.cv}
     kind, ignored = type(search), search._without_effect
     data, n_points = (job.X, job.y, params, job.splits), search.pre_dispatch
     header = Header(
@@ -67,6 +67,6 @@ def check_recorded_scores(plan: Plan, journal: NullJournal) -> None:
                         raise ValueError("its training scores have other metrics")
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
-                f"journal: {plan.settings.given['journal']!r} has other metrics in "
+                f"journal: {plan.settings.params['journal']!r} has other metrics in "
                 f"trial {trial.number} than this search: {error}."
             ) from error

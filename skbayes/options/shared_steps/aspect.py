@@ -164,9 +164,9 @@ class SharedFit:
 
     def _replace_transforms(self) -> None:
         """Make the last shared step return the stored test rows, and others nothing."""
-        *others, last = self._fitted
-        for step in others:
-            step.transform = _same
+        *earlier, last = self._fitted
+        for step in earlier:
+            step.transform = _identity
         last.transform = functools.partial(_loaded, self._last.test_output)
 
 
@@ -179,7 +179,7 @@ def _random_state() -> bytes:
     return pickle.dumps(np.random.get_state())
 
 
-def _same(X: Any) -> Any:
+def _identity(X: Any) -> Any:
     return X
 
 

@@ -165,7 +165,7 @@ def known_slacks(plan: Plan) -> list[list[float] | None]:
         bounds.of_trial(observation.trial)
         if bounds is not None and observation.trial.outcomes
         else None
-        for observation in plan.known
+        for observation in plan.known_trials
     ]
 
 
@@ -176,7 +176,7 @@ def promising(plan: Plan, slacks: Sequence[list[float] | None] = ()) -> list[tup
     """
     allowed = [
         (trial, values and all(slack <= 0.0 for slack in values))
-        for trial, values in zip_longest(plan.known, slacks)
+        for trial, values in zip_longest(plan.known_trials, slacks)
         if not np.all(np.isnan(trial.score)) and plan.space.allows(trial.params)
     ]
     satisfying = [trial for trial, is_kept in allowed if is_kept]
@@ -186,11 +186,11 @@ def promising(plan: Plan, slacks: Sequence[list[float] | None] = ()) -> list[tup
 def teach(optimizer: Any, plan: Plan) -> None:
     """Pass the observations of earlier searches to an optimizer."""
     slacks = known_slacks(plan)
-    for observation, values in zip(plan.known, slacks, strict=True):
+    for observation, values in zip(plan.known_trials, slacks, strict=True):
         optimizer.learn(*observation[:4], constraints=values)
     # The best known configuration is tried again, so the result is not worse.
     for params in plan.objective.best_known(promising(plan, slacks)):
         optimizer.enqueue(params)
-    for observation in plan.known:
+    for observation in plan.known_trials:
         if np.all(np.isfinite(observation.score)):  # a cost may be unknown
             optimizer.exclude(observation.params)

@@ -48,9 +48,9 @@ def _combine(
     """Return correlations of configurations from those in each column."""
     if not columns:
         return np.ones(shape)
-    first, *others = (column.k for column in columns)
+    first, *remaining = (column.k for column in columns)
     product, total, squares = first.copy(), first.copy(), np.square(first)
-    for k in others:
+    for k in remaining:
         product *= k
         total += k
         squares += np.square(k)

@@ -119,8 +119,8 @@ class _Problem(NamedTuple):
         inverse = np.minimum(z, Z_SERIES) ** -2.0
         series = inverse * (1.0 - inverse * (6.0 - inverse * (50.0 - 518.0 * inverse)))
         # Variance of g given its sign, in units of v, for nu = 0.
-        left = np.where(z < Z_SERIES, series, 1.0 - r * (z + r))
-        new_tau = (1.0 - left) / (s2 - v * (1.0 - left))
+        remaining = np.where(z < Z_SERIES, series, 1.0 - r * (z + r))
+        new_tau = (1.0 - remaining) / (s2 - v * (1.0 - remaining))
         return new_tau, mu * new_tau + self.signs * r / s * (1.0 + v * new_tau)
 
     def _project(

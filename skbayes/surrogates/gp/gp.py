@@ -374,9 +374,9 @@ class GaussianProcess(Surrogate):
         share do not average out; independent errors do.
         """
         X = np.asarray(X, dtype=np.float64)
-        with_known = np.matmul(weights, self._covariances(X, False)[0])  # (S, n)
-        mean = np.einsum("sn,sn->s", with_known, self._alpha)
-        v = self._factor.whiten(with_known[:, None, :])[:, 0]
+        covariances = np.matmul(weights, self._covariances(X, False)[0])  # (S, n)
+        mean = np.einsum("sn,sn->s", covariances, self._alpha)
+        v = self._factor.whiten(covariances[:, None, :])[:, 0]
         k = self._prior_correlations(X)
         prior = self._amplitude * (np.matmul(weights, k) @ weights)
         variance = prior - np.einsum("sn,sn->s", v, v)
