@@ -78,7 +78,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         With None, `timeout` or `stopper` ends the search. With `timeout`, the default
         acquisition function of Gaussian processes is then "ei-per-second", and the
         default number of initial configurations is 3. If half of the time does not
-        suffice for 20 configurations with all folds, most configurations have one fold
+        suffice for 80 configurations with all folds, most configurations have one fold
         or a fifth, and the best ones are compared on all (:ref:`details <one-fold>`).
     timeout : float, str or None, default=None
         Time limit of `fit`: a number of seconds, or a string such as "90 s", "5 min" or

@@ -24,10 +24,13 @@ from skbayes.utils.ranking import best_first
 # without and with a timeout.
 UNTIMED, TIMED = (2500, 5), (500, 3)
 
-# With a timeout, the number of trials with one fold for which the search has time, the
-# number of configurations for which time is reserved to compare them, and the smallest
+# With a timeout, the numbers of configurations with more rows, and with all folds, for
+# which half of the time has to suffice.
+N_SEARCHED, N_WITH_ALL_FOLDS = 20, 80
+
+# Number of configurations for which time is reserved to compare them, and the smallest
 # number that can be compared: the first one and the best one.
-N_SEARCHED, N_RESERVED, N_COMPARED = 20, 6, 2
+N_RESERVED, N_COMPARED = 6, 2
 
 # Maximum share of the time that is reserved.
 MOST_RESERVED = 0.6
@@ -171,8 +174,9 @@ class TimedLadder(Ladder):
     suffice for `N_SEARCHED` configurations of the next size with one fold. With too few
     rows for samples, one fold is timed. After these, the best configurations get the
     largest sample, with all folds if possible, for which there is time. If half of the
-    time suffices for all rows and folds, they are the only stage after the timing. At
-    the start, `n_timed` configurations are timed.
+    time suffices for `N_WITH_ALL_FOLDS` configurations with all rows and folds, these
+    are the only stage after the timing. At the start, `n_timed` configurations are
+    timed.
     """
 
     n_timed: int = 1
@@ -217,7 +221,9 @@ class TimedLadder(Ladder):
             r for r in self.rungs if r.role != "time" and r.amount(plan)[0] >= share
         )
         for rung in others:
-            if costs.of_trials(N_SEARCHED, rung.amount(plan)) > enough:
+            is_whole = rung is self.rungs[-1]
+            n_trials = N_WITH_ALL_FOLDS if is_whole else N_SEARCHED
+            if costs.of_trials(n_trials, rung.amount(plan)) > enough:
                 break
             # The costs on a larger sample are measured before it is searched.
             same = (r for r in self.rungs if r.samples == rung.samples)

@@ -479,8 +479,9 @@ def test_the_last_stage_is_the_largest_for_which_there_is_time(
     "timeout, n_folds", [(110.0, [1, 3, 3]), (40.0, [1, 1, 1]), (3.0, [1, 1, 1])]
 )
 def test_few_rows_have_one_fold_before_all_if_time_is_short(
-    timeout, n_folds, fake_clock
+    timeout, n_folds, fake_clock, monkeypatch
 ):
+    monkeypatch.setattr("skbayes.stages.ladder.N_WITH_ALL_FOLDS", 20)
     options = {"timeout": timeout, "surrogate": "trees"}
     search = timed(1200, **options)  # a fit takes 0.8 s
     assert {trial.fidelity.train_fraction for trial in search.trials_} == {1.0}
