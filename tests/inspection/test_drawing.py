@@ -103,11 +103,11 @@ def test_the_color_of_texts_is_used_where_it_can_be_read():
         assert drawing.tones(part).background == pytest.approx((0.55,) * 3)
     # Behind a transparent figure, texts can be read.
     clear = {"figure.facecolor": "none", "axes.facecolor": "none"}
-    for texts in ("white", "black"):
+    for texts, behind in (("white", "black"), ("black", "white")):
         with plt.rc_context({**clear, "text.color": texts}):
             tones = drawing.tones(plt.subplots()[1])
         assert tones.foreground == to_rgb(texts)
-        assert tones.dark == (texts == "white")
+        assert tones.background == to_rgb(behind)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_search import COSTS, N_FOLDS, Simulation
 
+from skbayes.stages.ladder import Costs
+
 searches = st.builds(
     Simulation,
     n_rows=st.sampled_from([400, 1600, 5000, 40_000, 300_000]),
@@ -21,6 +23,12 @@ def time_for(search, n_trials):
     """Return the seconds for the first trial, and for more trials as long as it."""
     n_rounds = N_FOLDS * (1 + n_trials / search.n_workers)
     return n_rounds * search.seconds(0, search.plan.settings.sizes[0])
+
+
+@pytest.mark.parametrize("cheap, expected", [(2.0, 5.0), (0.75, 12.0)])
+def test_costs_of_a_fit_follow_a_line_or_a_power_that_grows_faster(cheap, expected):
+    costs = Costs({0.1: cheap, 0.2: 3.0}, ratio=2.0, n_workers=1)
+    assert costs.of_fit(0.4) == pytest.approx(2.0 * expected)
 
 
 @settings(max_examples=60, deadline=None)
