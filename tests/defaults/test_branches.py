@@ -87,7 +87,7 @@ def test_each_model_begins_with_the_best_of_its_portfolio(notation, model):
 
 
 @pytest.mark.parametrize("notation", ["choice", "list of dicts"])
-def test_a_model_without_a_portfolio_begins_with_its_own_values(notation):
+def test_a_model_without_a_portfolio_begins_with_its_current_values(notation):
     prior = prior_of(pipeline(), NOTATIONS[notation], {"SVC": KNOWLEDGE["SVC"]})
     first = {model_of(params): params for params in tried_first(prior)}
     assert first["LogisticRegression"]["clf__C"] == 1.0

@@ -112,7 +112,7 @@ DIFFICULT = ("8 rows", "wide", "class of two rows")
 
 
 @pytest.mark.parametrize("label, X, y", [d for d in data() if d[0] in DIFFICULT])
-def test_values_of_a_space_can_be_fitted_where_the_own_ones_can(label, X, y):
+def test_values_of_a_space_can_be_fitted_if_the_current_ones_can(label, X, y):
     if label == "class of two rows":
         X[:, 2:] = 1.0  # and constant columns
     for name, estimator in estimators():

@@ -115,7 +115,7 @@ def test_components_of_arpack_are_fewer_than_all(n_components, n_rows):
         assert fitted.n_components_ < min(rows.shape)
 
 
-def test_bounds_depend_on_the_own_values():
+def test_bounds_depend_on_the_current_values():
     # Words may be as frequent as they must be.
     vectorizer = SKLEARN["CountVectorizer"](min_df=0.5)
     assert default_space(vectorizer)["max_df"] == (0.5, 1.0)

@@ -321,7 +321,7 @@ def test_steps_without_a_portfolio_do_not_change_that_of_the_last_step():
         ([CountVectorizer()], None),
     ],
 )
-def test_classifiers_of_tf_idf_weights_have_knowledge_of_their_own(first, name):
+def test_classifiers_of_tf_idf_weights_have_a_separate_prior(first, name):
     knowledge = {"SVC": {"tables": 1}, "SVC of texts": {"tables": 2}}
     *_, part = parts_of(make_pipeline(*first, SVC()), DataFacts())
     with mock.patch.object(learned_priors, "library", lambda: knowledge):

@@ -96,7 +96,7 @@ def test_unknown_parts_are_named():
     assert "by hand, such as {'unknown__NAME': (0.1, 10.0)}; " in str(error.value)
 
 
-def test_a_scaler_is_a_choice_that_begins_with_the_own_one():
+def test_the_choice_of_scalers_begins_with_the_current_one():
     robust = RobustScaler(quantile_range=(10.0, 90.0))
     space = default_space(Pipeline([("scale", robust), ("svc", SVC())]), X, y)
     assert space["scale"][0] is robust
@@ -157,7 +157,7 @@ def test_sparse_data_have_the_facts_of_their_numbers(format):
 
 @pytest.mark.parametrize("unknown", [np.full((5, 2), np.nan), np.array(["a b"] * 5)])
 @pytest.mark.filterwarnings("error")
-def test_the_variance_is_that_of_known_numbers(unknown):
+def test_the_variance_excludes_missing_values(unknown):
     assert DataFacts.of(unknown).x_variance == 1.0
     holes = np.where(np.arange(5) == 2, np.nan, 100.0 * X[:, 0][:5])[:, None]
     rest = np.delete(holes, 2, axis=0)

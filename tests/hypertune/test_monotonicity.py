@@ -72,7 +72,7 @@ class Backwards(BaseEstimator):
                  {"model": [Backwards()], "model__alpha": RANGE}], {}),
     ],
 )  # fmt: skip
-def test_estimators_have_known_signs(estimator, space, expected):
+def test_signs_of_estimators_are_in_the_table(estimator, space, expected):
     assert known_monotonicity(estimator, space) == expected
 
 
@@ -92,7 +92,7 @@ def check(complexity, space):
     return check_monotonicity(complexity, SVC(), Space.from_notation(space))
 
 
-def test_signs_of_the_user_replace_known_ones():
+def test_signs_of_the_user_replace_those_of_the_table():
     space = {"C": RANGE, "gamma": RANGE, "kernel": ["rbf", "poly"]}
     assert check("auto", space) == {"C": 1, "gamma": 1}
     assert check(None, space) == {}
@@ -188,7 +188,7 @@ def test_forgotten_configurations_can_be_proposed_again():
     assert together.ask() == first[3]
 
 
-def test_the_turn_of_a_forgotten_proposal_is_given_back():
+def test_a_withdrawn_proposal_does_not_change_the_next_one():
     plain, other = side_by_side(), side_by_side()
     first = plain.propose()
     other.forget(other.propose())
@@ -196,7 +196,7 @@ def test_the_turn_of_a_forgotten_proposal_is_given_back():
     assert [plain.ask() for _ in range(5)] == [other.ask() for _ in range(5)]
 
 
-def test_costs_are_those_of_the_one_that_was_asked():
+def test_costs_are_those_of_the_proposing_optimizer():
     together = side_by_side()
     params = together.ask()
     assert together.expected_cost(params) is None
@@ -251,7 +251,7 @@ def test_the_best_complete_trial_of_each_sample_counts():
     assert derive_signs(space, {"a": 1}, history[-1:], 0) is None
 
 
-def test_a_center_at_the_simple_end_leaves_no_room_for_signs():
+def test_a_center_at_the_simple_end_disables_signs():
     space = Space.from_notation(PLANE)
     plan = derive_signs(space, {"a": 1, "b": 1}, plane_trials([0.0] * 5), 0)
     assert not plan.signs[:, 0].any() and plan.signs[:, 1].all()

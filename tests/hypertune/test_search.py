@@ -73,7 +73,7 @@ def test_the_best_is_one_of_those_on_all_data(search):
     assert search.best_estimator_.n_rows_ == 150
 
 
-def test_signs_are_known_of_nested_parts():
+def test_nested_parts_have_signs():
     smooth = (1e-3, 1e3, "log-uniform")
     space = {"svc__C": smooth, "svc__gamma": smooth, "svc__shrinking": [True, False]}
     pipeline = make_pipeline(StandardScaler(), SVC())

@@ -58,7 +58,7 @@ def test_the_points_of_each_stage_have_a_color_and_a_marker():
     assert len(display.other_points_.get_facecolors()) == 0
 
 
-def test_losses_are_positive_errors_and_a_dashed_line_is_that_of_the_own_values():
+def test_losses_are_positive_and_a_dashed_line_marks_the_current_values():
     search = drawn.search("metrics")
     display = ConvergenceDisplay.from_search(search)
     losses = -search.cv_results_["mean_test_neg_log_loss"]
@@ -83,7 +83,7 @@ def test_losses_are_positive_errors_and_a_dashed_line_is_that_of_the_own_values(
 
 
 @pytest.mark.parametrize("score", [0.1, 0.93, 0.99, None])
-def test_the_line_of_the_own_values_is_in_the_plot(score):
+def test_the_line_of_the_current_values_is_in_the_plot(score):
     history = drawn.history(score, *np.linspace(0.9, 0.95, 9))
     record = dataclasses.replace(read_record(history), own_index=0)
     display = ConvergenceDisplay(record).plot()

@@ -60,7 +60,7 @@ def test_names_need_not_be_regular_expressions(name):
             assert html.escape(name.replace("\x1b", "\ufffd")) in page
 
 
-def test_the_block_says_what_was_found(fitted):
+def test_the_html_block_contains_the_result(fitted):
     cells = _cells(fitted)
     labels = ["Best score", GAIN, "Best configuration", "Advice"]
     assert list(cells) == [*labels, "Search space", "Budget"]

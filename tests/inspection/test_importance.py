@@ -64,7 +64,7 @@ def test_continuous_columns_by_a_fine_grid():
     assert total == pytest.approx(variance, abs=tolerance)
 
 
-def test_function_whose_parts_are_known():
+def test_importances_equal_those_of_an_analytic_function():
     """The parts are a, 3 b, and b c."""
     levels = [-1.0, 1.0]
     params = [dict(zip("abcd", x, strict=True)) for x in product(levels, repeat=4)]

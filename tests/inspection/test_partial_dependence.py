@@ -238,7 +238,7 @@ def test_the_picture_says_which_scores_were_raised():
     assert score_model(History(trials)).floor == pytest.approx(floor)
 
 
-def test_the_picture_says_what_the_search_did_with_trials_given_up():
+def test_the_floor_of_the_plot_includes_pruned_trials():
     # The trials are given, so that no rounding decides which of them are pruned.
     points = [{"x": x} for x in (0.6, 0.59, 0.62, 0.57, 0.4, 0.3, 0.2, 0.1, 0.05, 0.0)]
     options = {"n_iter": 10, "initial_points": points, "cv": 5, "pruning": True}

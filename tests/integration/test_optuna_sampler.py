@@ -83,7 +83,7 @@ def test_trials_that_run_are_pending():
     assert sorted({study.trials[0].params["c"], *running}) == [0, 1, 2, 3]
 
 
-def test_failed_trials_and_pruned_ones_are_known():
+def test_the_sampler_learns_from_failed_and_pruned_trials():
     def objective(trial):
         x = trial.suggest_int("x", 0, 5)
         trial.report(float(x), 0)
@@ -211,7 +211,7 @@ def test_several_programs_work_on_one_stored_study(tmp_path):
 
 
 @pytest.mark.parametrize("name, value", [("surrogate", "RF"), ("n_initial_points", -1)])
-def test_mistakes_are_found_before_the_first_trial(name, value):
+def test_mistakes_are_errors_before_the_first_trial(name, value):
     with pytest.raises(ValueError, match=name):
         OptunaSampler(**{name: value})
 

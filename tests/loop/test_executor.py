@@ -285,7 +285,7 @@ def test_tasks_are_returned_in_the_order_in_which_they_end():
     assert Task.most == 3
 
 
-def test_one_worker_works_in_this_thread_when_asked():
+def test_one_worker_can_run_in_the_calling_thread():
     calls = []
 
     def fails(parallel):

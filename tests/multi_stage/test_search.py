@@ -342,7 +342,7 @@ def test_a_journal_continues_in_any_stage(tmp_path):
     assert [trial.fidelity.stage for trial in resumed.trials_] == [0] * 10 + [1] * 10
 
 
-def test_a_warm_start_tries_the_best_known_first():
+def test_a_warm_start_tries_its_incumbent_first():
     grid = GridSearchCV(SVC(), {"C": [0.01, 1, 5], "kernel": ["linear"]}, cv=3)
     grid.fit(X, y)
     search = make(warm_start_from=grid, n_promoted=2).fit(X, y)
@@ -526,7 +526,7 @@ def test_a_first_configuration_that_fails_is_not_compared(fake_clock):
     assert search.trials_[search._ranked_numbers[search.best_index_]].n_folds == 3
 
 
-def test_a_given_number_of_trials_is_in_progress_on_one_fold():
+def test_pre_dispatch_limits_trials_in_progress_on_one_fold():
     for pre_dispatch, n_points in (("2*n_jobs", 3), (1, 1)):
         search = BayesSearchCV(SVC(), n_jobs=2, pre_dispatch=pre_dispatch)
         stages = Stages(search, 3, True).timed((1.0,), Settings(), None).rungs

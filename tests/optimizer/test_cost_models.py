@@ -141,7 +141,7 @@ def test_costs_are_learned_where_they_differ():
     assert np.sqrt(np.mean(error**2)) < 0.15
 
 
-def test_cheap_configurations_are_known_as_well_as_expensive_ones():
+def test_costs_of_cheap_and_expensive_configurations_are_predicted_equally_well():
     """One option costs a thousandth, which is an outlier of scores but not of costs."""
     X = np.column_stack([np.linspace(0, 1, 12), np.arange(12) % 6 == 0])
     model = make(X, np.where(X[:, 1], 1e-3, 1.0), n_options=[0, 2])
@@ -190,7 +190,7 @@ def test_expected_costs_far_away_stay_within_observed_ones():
     assert costs.min() / 2 < model.expected(np.array([1.0])) < 2 * costs.max()
 
 
-def test_a_bound_far_below_what_is_known_changes_nothing():
+def test_a_bound_far_below_the_predicted_cost_changes_nothing():
     X, costs, rng = make_data(20, D=1)
     candidates = rng.random((20, 1))
     uncut = expected(make(X, costs), candidates)

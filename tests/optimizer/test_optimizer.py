@@ -137,7 +137,7 @@ def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
         optimizer.ask()
 
 
-def test_a_constraint_is_kept_by_every_proposal():
+def test_every_proposal_satisfies_the_constraint():
     optimizer = Optimizer(
         {"a": (0.0, 1.0), "b": (0.0, 1.0), "k": (1, 9)},
         constraint=lambda p: p["a"] + p["b"] < 1,

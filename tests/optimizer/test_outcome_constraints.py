@@ -48,7 +48,7 @@ def test_samplers_draw_where_the_constraints_probably_hold(surrogate):
     assert sum(slack_of(params) <= 0.1 for params in drawn) >= 8
 
 
-def test_constraints_that_are_always_kept_change_next_to_nothing():
+def test_constraints_that_are_always_satisfied_hardly_change_trials():
     plain, bounded = (Optimizer(SPACE, random_state=0) for _ in range(2))
     for _ in range(8):
         params = plain.ask()
@@ -119,7 +119,7 @@ def test_predictions_of_scores_need_no_trial_that_keeps_the_constraints():
 
 
 @pytest.mark.parametrize("surrogate, others", [("gp", 1), ("tpe", 1), ("gp", 0)])
-def test_a_constraint_that_is_never_known_leaves_the_others(surrogate, others):
+def test_a_constraint_that_is_never_measured_leaves_the_others(surrogate, others):
     with_it, without = (
         Optimizer(SPACE, surrogate=surrogate, random_state=0) for _ in range(2)
     )
@@ -132,7 +132,7 @@ def test_a_constraint_that_is_never_known_leaves_the_others(surrogate, others):
     assert surrogate == "tpe" or with_it.last_expected_improvement is not None
 
 
-def test_a_trial_without_constraints_is_not_known_to_keep_them():
+def test_the_feasibility_of_a_trial_without_outcomes_is_unknown():
     optimizer = Optimizer(SPACE, random_state=0)
     points = [{"x": v, "y": v} for v in (0.1, 0.2, 0.3)]
     optimizer.tell(points[0], 9.0)

@@ -338,7 +338,7 @@ def test_recorded_times_count_when_a_search_is_continued(tmp_path):
         make({**OBJECTIVES, "n_features": "min"}, journal=path).fit(X, y)
 
 
-def test_warm_start_tries_the_known_front_first(search, journal):
+def test_a_warm_start_tries_its_front_first(search, journal):
     n_iter = len(search.pareto_params_)
     first, *others = (
         make(warm_start_from=source, n_iter=n_iter).fit(X, y).cv_results_

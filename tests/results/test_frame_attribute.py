@@ -89,7 +89,7 @@ def test_searches_load_predict_and_fit_without_pandas(searches, tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "name"), FRAMES.items())
-def test_frames_are_made_when_they_are_asked_for(kind, name, searches):
+def test_frames_are_made_on_access(kind, name, searches):
     search = searches[kind]
     frame = getattr(search, name)
     assert isinstance(frame, pd.DataFrame) and len(frame)

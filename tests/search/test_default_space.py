@@ -104,7 +104,7 @@ def test_all_notations_of_auto_give_the_same_trials():
     assert {trial.params["kernel"] for trial in search.trials_} == {"rbf", "linear"}
 
 
-def test_parts_that_are_not_known_are_said(capsys):
+def test_parts_without_a_default_space_are_reported(capsys):
     pipeline = make_pipeline(Unknown(), KNeighborsClassifier())
     search = _small(pipeline, verbose=1).fit(X, y)
     assert search.untuned_ == ["unknown (Unknown)"]
@@ -168,7 +168,7 @@ LINEAR, RBF = {"kernel": ["linear"]}, {"kernel": ["rbf"]}
          [{"C": 1.0, "kernel": "rbf"}]),
     ],
 )  # fmt: skip
-def test_the_own_values_are_the_first_point(space, params, points):
+def test_the_current_values_are_the_first_point(space, params, points):
     search = _of_svc(space, **params)
     assert search.initial_points_ == points
     assert (search.trials_[0].params in points) == bool(points)
@@ -198,7 +198,7 @@ def _models(search):
 @pytest.mark.parametrize(
     "notation, n_initial_points", [("list", "default"), ("choice", 0), ("choice", 6)]
 )
-def test_each_model_is_tried_once_after_the_own_values(notation, n_initial_points):
+def test_each_model_is_tried_once_after_the_current_values(notation, n_initial_points):
     search = _among_models(notation, initial_points=n_initial_points)
     assert search.trials_[0].params == search.initial_points_[0]
     assert _models(search)[0] == "KNeighborsClassifier"

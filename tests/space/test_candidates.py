@@ -42,7 +42,7 @@ def test_draws_are_new_and_allowed(share):
         assert all(map(pool.space.allows, pool.space.decode(X)))
 
 
-def test_the_constraint_is_asked_once_a_configuration():
+def test_the_constraint_is_called_once_per_configuration():
     asked = []
 
     def constraint(params):
@@ -72,7 +72,7 @@ def test_the_constraint_is_called_for_few_of_many_candidates():
     assert pool.n_configurations == len(pool.rows) == 2900
 
 
-def test_a_space_is_exhausted_though_the_constraint_is_asked_late():
+def test_a_space_is_exhausted_if_the_constraint_is_called_late():
     pool = make({"a": list(range(3000))}, lambda params: params["a"] % 300 == 0)
     values = set()
     for _ in range(10):
@@ -143,7 +143,7 @@ class Box:
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(*[st.floats(0.1, 0.9)] * 2, st.sampled_from([1e-2, 1e-4, 3e-6]))
-def test_more_are_found_near_one_that_is_allowed(few_draws, a, b, width):
+def test_candidates_are_drawn_near_an_allowed_one(few_draws, a, b, width):
     pool = make({"a": (0.0, 1.0), "b": (0.0, 1.0)}, Box({"a": a, "b": b}, width))
     allowed = pool.space.encode([{"a": a, "b": b}])
     far = pool.space.encode([{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}])
@@ -177,7 +177,7 @@ def test_the_error_says_why_no_candidate_remains(few_draws):
             pool.add(pool.draw(np.random.default_rng(0))[0])
 
 
-def test_a_constraint_that_allows_nothing_is_known_in_the_end(few_draws, monkeypatch):
+def test_a_constraint_that_allows_nothing_exhausts_the_space(few_draws, monkeypatch):
     monkeypatch.setattr(candidates, "MAX_LISTED", 300)
     pool = make({"a": list(range(30)), "b": list(range(20))}, lambda params: False)
     with pytest.raises(SpaceExhausted, match="rejected by the constraint"):

@@ -277,7 +277,7 @@ def test_users_values_take_the_form_of_the_dimension():
         space.canonicalize({**params, "depth": 2.5})
 
 
-def test_a_space_without_a_constraint_is_given_one():
+def test_with_constraint_adds_a_constraint():
     space = Space.from_notation({"a": [1, 2]})
     other = Space.from_notation(space, lambda params: params["a"] > 1)
     assert [other.allows({"a": a}) for a in (1, 2)] == [False, True]

@@ -288,7 +288,7 @@ def test_pending_configurations_are_not_proposed_again(optimizers):
     assert n_different(batch) == len(batch) == N_CELLS - N_TOLD
 
 
-def test_several_at_once_are_as_many_asked_one_by_one(optimizers):
+def test_a_batch_of_proposals_equals_single_proposals(optimizers):
     one, other = optimizers
     assert one.ask(4) == [other.ask() for _ in range(4)]
 

@@ -48,7 +48,7 @@ def test_random_points_are_drawn_evenly():
     assert len({(int(16 * p["x"]), int(4 * p["y"])) for p in params[:64]}) < 64
 
 
-def test_the_sequence_skips_what_is_known_or_not_allowed():
+def test_the_sequence_skips_observed_and_forbidden_configurations():
     space = Space.from_notation(SQUARE, lambda p: p["x"] > 0.9)
     free = Candidates(Space.from_notation(SQUARE))
     whole = SobolSampler(3).draw(free, np.random.default_rng())

@@ -105,7 +105,7 @@ def test_counts_are_made_once_and_do_not_travel(where, store, tmp_path, monkeypa
     assert len(calls) == 2
 
 
-def test_counts_beyond_the_memory_limit_are_not_kept():
+def test_counts_beyond_the_memory_limit_are_not_cached():
     with counted_texts(TEXTS, None, limit=5000) as counted:
         fitted = NGramVectorizer(analyzer="char", ngram_range=(1, 3)).fit(counted)
         in_memory = counted.counts._in_memory.values()

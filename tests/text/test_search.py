@@ -270,7 +270,7 @@ def test_clustering_without_labels():
     assert search.n_splits_ == 1
 
 
-def test_extended_search_begins_with_what_is_known_to_be_good():
+def test_an_extended_search_begins_with_learned_configurations():
     search = _fitted(space="extended", n_iter=4, refit=False)
     assert _values(search, "analyzer") == ["word", "char", "word", "word"]
     # Only values inside of the space are used.
@@ -301,7 +301,7 @@ def test_a_configuration_without_ngrams_costs_its_trial_only():
     assert 0 < sum(failed) < 8
 
 
-def test_counts_that_find_no_room_change_nothing(tmp_path, monkeypatch):
+def test_counts_beyond_the_cache_change_no_result(tmp_path, monkeypatch):
     monkeypatch.setattr(TextRepresentationSearchCV, "_cache_limit", 50_000)
     warns = pytest.warns(UserWarning, match="share were computed again")
     with parallel_config(temp_folder=str(tmp_path)), warns:

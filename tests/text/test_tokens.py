@@ -10,7 +10,7 @@ strings = st.lists(st.text(st.characters(exclude_categories=[])))
 
 
 @given(strings)
-def test_string_arrays_give_back_what_they_were_given(texts):
+def test_string_arrays_return_their_strings(texts):
     array = StringArray.of(texts)
     assert list(array) == texts
     assert len(array) == len(texts)

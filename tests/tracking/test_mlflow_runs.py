@@ -142,7 +142,7 @@ def test_names_and_values_are_such_as_mlflow_takes(mlflow):
         (GridSearchCV(DummyClassifier(), {}), None, ValueError, "not fitted"),
     ],
 )
-def test_mistakes_are_found_before_there_is_a_run(
+def test_mistakes_are_errors_before_a_run_starts(
     mlflow, source, refresh, error, message
 ):
     with pytest.raises(error, match=message):

@@ -35,7 +35,7 @@ def test_each_metric_has_the_scores_of_its_folds():
     np.testing.assert_array_equal(one.train_scores["b"], [4, 8])
 
 
-def test_results_are_frozen_and_what_is_kept_does_not_count():
+def test_results_are_frozen_and_compare_without_temporary_values():
     one = fold(0.5)
     for record, name in [(one, "test_scores"), (trial(0, 1.0), "folds")]:
         with pytest.raises(FrozenInstanceError):

@@ -36,7 +36,7 @@ def of_one(train, size, **kwargs):
 
 
 @pytest.mark.parametrize("labels", [None, LABELS])
-def test_subsets_are_nested_sorted_and_of_the_size_asked_for(labels):
+def test_subsets_are_nested_sorted_and_of_the_requested_size(labels):
     subsets = Subsets.draw(SPLITS, sized(SIZES), labels=labels)
     for split, (train, _) in enumerate(SPLITS):
         before = set()

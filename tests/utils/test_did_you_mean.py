@@ -36,7 +36,7 @@ def test_the_first_suggestion(name, names, meant):
 
 
 @pytest.mark.parametrize("name", ["precision", "f1", "roc", "neg", "e"])
-def test_suggestions_are_few_and_known(name):
+def test_suggestions_are_at_most_three_existing_names(name):
     names = get_scorer_names()
     suggestions = suggest(name, names)
     assert len(suggestions) <= 3

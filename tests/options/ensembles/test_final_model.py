@@ -291,7 +291,7 @@ def test_predictions_of_an_earlier_run_are_missing_with_a_warning(tmp_path, take
 
 
 @pytest.mark.parametrize("limit", ["N_KEPT", "MEMORY_LIMIT"])
-def test_only_the_predictions_of_the_best_trials_are_kept(limit, monkeypatch, taken):
+def test_only_the_best_trials_store_predictions(limit, monkeypatch, taken):
     size = 8 * 2 * len(y)  # two probabilities per row
     numbers, add = [], predictions.KeptPredictions.add
 

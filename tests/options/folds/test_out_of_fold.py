@@ -151,7 +151,7 @@ def test_impossible_requests_are_refused_before_any_fit(arguments, message):
     assert Counting.n_fits == 0
 
 
-def test_no_fits_are_kept_by_default():
+def test_no_fits_are_stored_by_default():
     ours = search(return_folds=False).fit(X, y)
     assert not hasattr(ours, "fold_estimators_")
     assert not hasattr(ours, "oof_predictions_")

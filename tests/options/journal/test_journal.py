@@ -150,7 +150,7 @@ def test_a_number_is_recorded_once(written):
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
-def test_a_seed_and_splits_that_were_drawn_are_kept(path, is_empty):
+def test_the_journal_stores_the_drawn_seed_and_splits(path, is_empty):
     if is_empty:
         path.touch()
     first, second = (list(ShuffleSplit(3).split(np.zeros(30))) for _ in range(2))

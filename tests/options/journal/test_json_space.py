@@ -180,7 +180,7 @@ def test_records_outside_of_the_space_are_refused(change, row):
         from_record(SPACE, {"a": 0.5, "b": "y"}, ROW)
 
 
-def test_a_record_is_found_again_in_another_space():
+def test_a_record_is_decoded_in_another_space():
     old = Space.from_notation({"C": [0.1, 1, 10], "clf": [SVC(), LogisticRegression()]})
     new = Space.from_notation(
         {"C": (0.5, 20.0), "clf": [None, LogisticRegression(), SVC()]}

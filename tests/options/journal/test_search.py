@@ -125,7 +125,7 @@ def test_kept_fits_of_a_winner_of_an_earlier_run_are_fitted_again(path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_failed_trials_are_kept_as_such(path):
+def test_failed_trials_are_stored_as_failed(path):
     space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
     failing = make(path, 6, cv=2).set_params(estimator=Sometimes(), search_spaces=space)
     first = [(t.state, t.error) for t in failing.fit(X, y).trials_]

@@ -72,7 +72,7 @@ def test_no_pruned_trial_would_have_been_the_best(search):
 
 
 @pytest.mark.parametrize("n_points", [1, 4])
-def test_the_same_trials_race_whatever_n_jobs(n_points, search):
+def test_pruned_trials_do_not_depend_on_n_jobs(n_points, search):
     params = {"pre_dispatch": n_points, "return_train_score": True}
     pair = pruning(**params, n_jobs=2).fit(X, y)
     alone = search if n_points == 1 else pruning(**params).fit(X, y)
@@ -97,7 +97,7 @@ def test_several_metrics_race_by_the_one_that_guides():
         np.testing.assert_array_equal(missing, given_up)
 
 
-def test_a_callable_cannot_choose_what_was_given_up():
+def test_a_callable_cannot_choose_a_pruned_trial():
     first = lambda results: int(np.argmax(results["state"] == "pruned"))  # noqa: E731
     search = pruning(refit=first, surrogate="random")
     with pytest.raises(ValueError, match="refit chose row .* not complete"):
@@ -105,7 +105,7 @@ def test_a_callable_cannot_choose_what_was_given_up():
     assert len(search.cv_results_["params"]) == 14
 
 
-def test_other_scores_that_are_not_finite_are_warned_of_all_the_same():
+def test_other_scores_that_are_not_finite_raise_the_same_warnings():
     def scoring(estimator, X, y):
         return {"a": estimator.quality, "b": np.nan}
 

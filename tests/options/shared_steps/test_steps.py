@@ -91,7 +91,7 @@ UNKNOWN = [
     [*((True, step) for step in SHARED), *((False, step) for step in UNKNOWN)],
     ids=range(len(SHARED) + len(UNKNOWN)),
 )
-def test_steps_of_known_code_are_shared(is_known, step):
+def test_steps_of_supported_packages_are_shared(is_known, step):
     steps = [("step", step), ("other", StandardScaler()), ("clf", GaussianNB())]
     shared = leading_steps(Pipeline(steps), {"clf__var_smoothing": math.inf})
     assert len(shared) == 2 * is_known

@@ -129,7 +129,7 @@ def test_all_features_are_not_one_feature(kind, values, n_ignored):
         search.set_params(warm_start_from=[grid]).fit(X, y)
 
 
-def test_initial_points_come_before_what_is_known(grid):
+def test_initial_points_precede_the_trials_of_a_warm_start(grid):
     with pytest.warns(UserWarning, match=OUTSIDE):
         search = fine(grid, initial_points=[{"C": 0.5}]).fit(X, y)
     assert search.cv_results_["params"][:2] == [{"C": 0.5}, grid.best_params_]

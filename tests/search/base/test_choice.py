@@ -153,7 +153,7 @@ def test_the_gain_is_the_corrected_difference_on_the_same_folds():
     assert own_values.best_gain_ == own_values.best_gain_std_ == 0.0
 
 
-def test_the_gain_is_unknown_without_a_trial_of_the_own_values():
+def test_the_gain_is_nan_without_a_trial_of_the_current_values():
     search = make(initial_points=None, n_iter=2).fit(X, Y)
     assert search.own_index_ is None
     assert np.isnan(search.best_gain_)
@@ -173,9 +173,7 @@ def test_the_gain_is_unknown_without_a_trial_of_the_own_values():
         (SVC(C=1), {"C": (0.1, 10.0)}, {"C": 1.0}),
     ],
 )  # fmt: skip
-def test_numbers_of_another_type_are_own_values_if_they_mean_the_same(
-    model, space, first
-):
+def test_current_values_may_be_equal_numbers_of_another_type(model, space, first):
     search = small_search(model, space).fit(X, Y)
     assert search.initial_points_ == ([] if first is None else [first])
     assert (search.own_index_ is None) == (first is None)

@@ -211,7 +211,7 @@ def test_the_points_of_a_clone_are_options_of_its_space():
     assert search.best_params_["step"] is search.search_spaces["step"][0]
 
 
-def test_a_constraint_leaves_the_given_space_unchanged():
+def test_a_constraint_does_not_change_the_search_space():
     space = Space.from_notation({"alpha": [1, 2, 3]})
     search = small_search(Ridge(), space, constraints=lambda p: p["alpha"] > 1)
     search.fit(X, y)

@@ -194,7 +194,7 @@ def test_a_cluster_may_grow_during_a_search():
 
 
 @pytest.mark.parametrize("closed", ["client", "cluster"])
-def test_a_closed_cluster_is_named_and_finished_trials_are_kept(closed, tmp_path):
+def test_a_closed_cluster_is_named_and_finished_trials_remain(closed, tmp_path):
     def close(trials):
         if len(trials) == 3:
             parts[closed].close()

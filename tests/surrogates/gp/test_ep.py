@@ -34,7 +34,7 @@ def test_one_sign_gives_the_moments_of_the_truncated_normal(mean, variance, sign
     assert sign * center[0] > 0
 
 
-def test_independent_signs_do_not_know_of_each_other():
+def test_independent_signs_have_independent_effects():
     mean, variance = np.array([1.0, -2.0, 0.3]), np.array([1.0, 4.0, 0.5])
     signs, nu = np.array([1.0, 1.0, -1.0]), 0.5
     sites = propagate(mean, np.diag(variance), signs, nu)

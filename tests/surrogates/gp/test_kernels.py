@@ -112,7 +112,7 @@ def test_distances_broadcast_over_samples_of_length_scales():
     assert squared_distances(together, together[:, :2]).shape == (3, 5, 2)
 
 
-def test_only_known_ones_of_many_options_have_coordinates():
+def test_only_observed_options_of_many_have_coordinates():
     """Distances to known options are the same with one coordinate per option."""
     K, rng = 5000, np.random.default_rng(0)
     data, X = (

@@ -131,7 +131,7 @@ def test_noisy_monotone_data_stay_monotone_in_the_declared_range(kernel, sign):
     assert np.any(sign * np.diff(loose.predict(grid)[0]) < -1e-2)
 
 
-def test_one_column_knows_of_its_own_signs_only():
+def test_signs_of_a_column_apply_to_it_only():
     X, y, rng = make_data(8, 2)
     points = rng.random((10, 2))
     signs = np.tile([1.0, 0.0], (10, 1))
