@@ -10,7 +10,7 @@ from sklearn.utils import all_estimators
 
 from skbayes.defaults import default  # noqa: F401  fills the catalog
 from skbayes.defaults.catalog import CATALOG, DataFacts, KnownClass
-from skbayes.defaults.conflicts import with_own_values
+from skbayes.defaults.conflicts import with_values
 from skbayes.defaults.learned_prior import library
 from skbayes.defaults.parts import own_params
 from skbayes.space import Choice
@@ -37,7 +37,7 @@ def known_classes() -> dict[str, list[list[str]]]:
         defaults = _own(entry)
         space = entry.build(defaults, FACTS)
         if defaults.keys():
-            space = with_own_values(space, defaults, entry.stands_for)
+            space = with_values(space, defaults, entry.stands_for)
         parameters = ", ".join(_names(space)) or "none"
         tables.setdefault(package, {}).setdefault(parameters, []).append(name)
     return {

@@ -88,7 +88,7 @@ def test_random_search_has_neither_portfolio_nor_densities(surrogate):
     assert trials(with_one, 4) == trials(without, 4)
 
 
-def test_n_initial_points_trials_precede_the_surrogate():
+def test_initial_points_precede_the_surrogate():
     optimizer = Optimizer(SPACE, prior=prior(2), n_initial_points=5, random_state=0)
     trials(optimizer, 4)
     assert optimizer.last_expected_improvement is None

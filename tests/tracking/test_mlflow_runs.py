@@ -142,9 +142,7 @@ def test_names_and_values_are_such_as_mlflow_takes(mlflow):
         (GridSearchCV(DummyClassifier(), {}), None, ValueError, "not fitted"),
     ],
 )
-def test_mistakes_are_errors_before_a_run_starts(
-    mlflow, source, refresh, error, message
-):
+def test_mistakes_are_errors_before_a_run(mlflow, source, refresh, error, message):
     with pytest.raises(error, match=message):
         log_to_mlflow(source, refresh=refresh)
     assert not mlflow.runs

@@ -63,9 +63,7 @@ def check_usable(search, X):
 
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("kind", SEARCHES)
-def test_a_timeout_before_the_first_score_refits_the_first_configuration(
-    kind, refit, tmp_path
-):
+def test_without_scores_the_first_configuration_is_refitted(kind, refit, tmp_path):
     chosen = {} if refit else {"refit": False}
     arguments = data(kind)
     search = fitted(make(kind, timeout=1e-9, **chosen), *arguments)
