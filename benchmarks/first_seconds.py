@@ -536,7 +536,7 @@ def summarize(study: Study, figures: dict, columns: Sequence[Any]) -> Record:
     summary = harness.summarize(study, figures, columns)
     for group, entries in summary["groups"].items():
         logs = {m: np.array(entry["mean"][5:8]) for m, entry in entries.items()}
-        best = np.min([logs[m] for m in RIVALS if m in logs], axis=0, initial=0.0)
+        best = np.min([[0.0] * 3, *(logs[m] for m in RIVALS if m in logs)], axis=0)
         for method in filter(lambda name: name not in RIVALS, entries):
             pairs = zip(logs[method].tolist(), best.tolist(), strict=True)
             ratios = [round(own / rival, 2) if rival else None for own, rival in pairs]
