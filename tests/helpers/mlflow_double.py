@@ -25,11 +25,8 @@ class Mlflow(types.ModuleType):
         self.runs = {}
         self.active = None
         self.history = {}
-        self.entities = types.SimpleNamespace(
-            Metric=lambda *args: args,
-            Param=lambda *args: args,
-            RunTag=lambda *args: args,
-        )
+        entities = dict.fromkeys(("Metric", "Param", "RunTag"), lambda *args: args)
+        self.entities = types.SimpleNamespace(**entities)
         self.models = types.SimpleNamespace(infer_signature=lambda X, y: (X, y))
         utils = types.SimpleNamespace(_log_estimator_content=self._log_content)
         self.sklearn = types.SimpleNamespace(log_model=self._log_model, utils=utils)
@@ -66,8 +63,8 @@ class Mlflow(types.ModuleType):
     def log_text(self, text, file):
         self.active.texts[file] = text
 
-    def _log_model(self, model, name, serialization_format, signature=None, **kwargs):
-        self.active.models.append((name, model))
+    def _log_model(self, model, name, serialization_format, signature=None, **options):
+        self.active.models.append((name, options))
 
     def _log_content(self, client, estimator, run_id, prefix, *data, pos_label):
         run = self.runs[run_id]

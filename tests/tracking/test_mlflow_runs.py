@@ -157,28 +157,15 @@ def test_without_mlflow_an_error_says_what_to_install(monkeypatch):
 # -- autologging ---------------------------------------------------------------------
 
 
-class Watched(DummyClassifier):
-    """Estimator that records whether its fits would be logged."""
-
-    def fit(self, X, y, sample_weight=None):
-        autologging = sys.modules["mlflow.utils.autologging_utils"]
-        logged.append(not autologging._AUTOLOGGING_GLOBALLY_DISABLED)
-        return super().fit(X, y, sample_weight)
-
-
-logged = []
-
-
 def search(values=(0, 1, 2), **params):
-    options = {"n_iter": 3, "cv": 2, "random_state": 0, **params}
-    dummy = Watched(strategy="constant")
-    return BayesSearchCV(dummy, {"constant": [*values]}, **options)
+    dummy = DummyClassifier(strategy="constant")
+    space = {"constant": [*values]}
+    return every_search.small_search(dummy, space, n_iter=3, **params)
 
 
-def test_a_search_is_one_run_and_its_fits_are_none(autolog):
-    logged.clear()
+def test_a_search_is_one_run_and_its_fits_are_none(autolog, seen):
     fitted = search().fit(X, y)
-    assert logged and not any(logged)
+    assert not seen
     assert not autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED
     parent, children = only_run(autolog)
     assert parent.info.status == "FINISHED"
@@ -187,6 +174,7 @@ def test_a_search_is_one_run_and_its_fits_are_none(autolog):
     assert parent.data.metrics["best_cv_score"] == fitted.best_score_
     assert parent.data.tags["estimator_name"] == "BayesSearchCV"
     assert [name for name, _ in parent.models] == ["model", "best_estimator"]
+    assert not any("input_example" in options for _, options in parent.models)
     assert parent.data.metrics["training_score"] == 1.0
     assert parent.content == (X, y, None)
     assert parent.texts["cv_results.csv"].startswith("mean_fit_time,")
@@ -197,7 +185,7 @@ def test_a_search_is_one_run_and_its_fits_are_none(autolog):
         assert child.params["strategy"] == "constant"
         for name in ("mean_test_score", "std_test_score", "rank_test_score"):
             assert child.metrics[name] == fitted.cv_results_[name][row]
-        assert child.tags["estimator_name"] == "Watched"
+        assert child.tags["estimator_name"] == "DummyClassifier"
 
 
 @pytest.fixture
