@@ -260,6 +260,10 @@ def test_fronts_and_curves_have_nothing_that_violates_a_constraint():
     rows = vars(front)["pareto_front_"]["trial"]
     assert np.all(leaves[rows] <= 4)
     assert front.select("accuracy", X, y).cv_results_["feasible"][front.best_index_]
+    begun = [*large, {"max_depth": 1, "min_samples_leaf": 1}]
+    params = {"constraints": {"leaves": "<= 1"}, "initial_points": begun, "n_iter": 2}
+    with pytest.warns(UserWarning, match="trial 1, which violates them least, is"):
+        search(ParetoSearchCV, **params).fit(X, y)
     tradeoff = search(TradeoffSearchCV, initial_points=large).fit(X, y)
     assert not tradeoff.cv_results_["feasible"].all()
     rows = vars(tradeoff)["tradeoff_curve_"]["trial"]
