@@ -189,6 +189,9 @@ ENTRIES = [
     (LOGISTIC, "solver", [], [_size(400, 64, 10)]),
     (LOGISTIC, "solver", [], [_size(10_000, 20), _size(10_000, None)]),
     (SKLEARN[LOGISTIC](solver="saga"), "solver", [_size(10_000, 20)], []),
+    # Only "saga" has penalties between the two norms.
+    (SKLEARN[LOGISTIC](solver="saga", l1_ratio=0.5), "l1_ratio", [PLAIN], []),
+    (SKLEARN[LOGISTIC](solver="liblinear", l1_ratio=1.0), "l1_ratio", [], [PLAIN]),
     # All members must have probabilities.
     *((_voting(one), "voting", [DataFacts()], []) for one in (NAIVE, "drop")),
     (_voting(SKLEARN["LinearSVC"]()), "voting", [], [DataFacts()]),
