@@ -19,6 +19,7 @@ import ast
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -79,8 +80,10 @@ class Tests:
                 print("left out, because the tests have no end:", folder.name)
                 continue
             for case in ElementTree.parse(report).iter("testcase"):
-                path = case.attrib["classname"].replace(".", "/")
-                name = f"{path}.py::{case.attrib['name']}"
+                # Names of classes begin with a capital letter, those of modules do not.
+                module, *classes = re.split(r"\.(?=[A-Z])", case.attrib["classname"])
+                path = module.replace(".", "/") + ".py"
+                name = "::".join([path, *classes, case.attrib["name"]])
                 if case.find("failure") is None and case.find("error") is None:
                     self.seconds[name] = float(case.attrib["time"])
                 else:
@@ -91,7 +94,7 @@ class Tests:
         self.n_lines: Counter[str] = Counter()
         for file in data.measured_files():
             for line, contexts in data.contexts_by_lineno(file).items():
-                names = {c.split("|")[0] for c in contexts} & self.seconds.keys()
+                names = {c.rpartition("|")[0] for c in contexts} & self.seconds.keys()
                 self.of_lines[file, line] = names
                 self.n_lines.update(names)
 
