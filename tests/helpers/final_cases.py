@@ -10,6 +10,7 @@ import pickle
 import random
 import tempfile
 import warnings
+from operator import attrgetter
 from pathlib import Path
 from unittest import mock
 
@@ -231,7 +232,7 @@ class Case:
         if "size bound" in names:
             bounds["model_size"] = f"<= {MAX_SIZE}"
         if "model bound" in names:
-            bounds["features"] = (n_inputs, ">= 1")
+            bounds["features"] = (attrgetter("n_features_in_"), ">= 1")
         rule = [even] if "constraint" in names else []
         if bounds or rule:
             options["constraints"] = [*rule, *([bounds] if bounds else [])]
@@ -568,11 +569,6 @@ def with_metric(refit, metric):
         return metric
     rule = refit if isinstance(refit, dict) else {"rule": refit}
     return {**rule, "metric": metric}
-
-
-def n_inputs(model):
-    """Return the number of columns that a fitted model has seen."""
-    return model.n_features_in_
 
 
 def even(params):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from multiprocessing import process, reduction
+from operator import methodcaller
 from types import SimpleNamespace
 from unittest import mock
 
@@ -73,11 +74,7 @@ class _File:
         self.number = number
 
     def __reduce__(self):
-        return _number, (reduction.DupFd(self.number),)
-
-
-def _number(copy):
-    return copy.detach()
+        return methodcaller("detach"), (reduction.DupFd(self.number),)
 
 
 def _run(program, path, number, search, env):
