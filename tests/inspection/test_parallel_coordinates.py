@@ -63,7 +63,7 @@ def test_lines_of_an_option_are_spread_within_its_interval():
 
 
 def test_failed_trials_end_below_the_scores():
-    display = Display.from_history(drawn.history(0.5, None, 0.7))
+    display = Display.from_history(drawn.history(None, 0.5, 0.7))
     failed = heights_of(display.failed_lines_)
     assert len(failed) == 1 and failed[0, -1] == NOT_USED
     assert len(display.lines_.get_paths()) == len(display.faint_lines_.get_paths()) == 1
