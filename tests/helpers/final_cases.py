@@ -91,6 +91,8 @@ def slow(fit):
     return timed
 
 
+TAKE_WEIGHTS = DecisionTreeClassifier | LogisticRegression | SVC | Ridge
+TAKE_WEIGHTS |= DecisionTreeRegressor | HistGradientBoostingClassifier
 LOGISTIC, INNER = LogisticRegression(max_iter=50), {"estimator__C": SMOOTH}
 BOOSTING = HistGradientBoostingClassifier(random_state=0, max_iter=6)
 ROUNDS = {"learning_rate": (0.05, 0.5), "max_leaf_nodes": (2, 8)}
@@ -236,7 +238,7 @@ class Case:
         rule = [even] if "constraint" in names else []
         if bounds or rule:
             options["constraints"] = [*rule, *([bounds] if bounds else [])]
-        if names & {"weights", "routing"} and accepts_weights(self.estimator):
+        if names & {"weights", "routing"} and isinstance(self.estimator, TAKE_WEIGHTS):
             self.params["sample_weight"] = np.linspace(0.5, 1.5, len(self.y))
             if "routing" in names:
                 self.is_routed = True
@@ -552,13 +554,6 @@ SCORES = {
 }
 # Parameters that errors before the first fit may name.
 REFUSED = ("refit", "return_folds", "constraints", "early_stopping", "pruning")
-
-
-def accepts_weights(estimator):
-    """Return whether all fits of an estimator accept weights."""
-    kinds = DecisionTreeClassifier | LogisticRegression | SVC | Ridge
-    kinds |= DecisionTreeRegressor | HistGradientBoostingClassifier
-    return isinstance(estimator, kinds)
 
 
 def with_metric(refit, metric):

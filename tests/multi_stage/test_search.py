@@ -607,6 +607,18 @@ def test_each_model_of_a_choice_is_tried_on_two_sizes_of_samples(fake_clock):
     assert rows_by_trial(few) == [1000] * 5 + [9000] * 2
 
 
+def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):
+    with pytest.warns(UserWarning, match="score on 1 of 3 folds, with 100% of"):
+        # The refit takes 13.5 s.
+        search = timed(timeout=43.5, n_iter=9, refit=True)
+    assert [trial.fitted.sum() for trial in search.trials_] == [3] + [1] * 6
+    assert search.best_score_ == max(trial.score for trial in search.trials_[-2:])
+    assert search.best_estimator_.n_rows_ == 13500
+    with pytest.warns(UserWarning):
+        search = timed(timeout=46.0, n_iter=9, refit="ensemble")
+    assert "no time was left" in search.ensemble_.reason
+
+
 def test_fits_of_earlier_stages_are_released(monkeypatch):
     from skbayes.options.folds.aspect import KeptFits
 
