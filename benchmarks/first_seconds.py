@@ -31,7 +31,7 @@ also competes with BayesSearchCV. Equal losses share a task. Rivals run the fold
 trial on both workers, and propose the next one, in no time, when a worker is free.
 Ratios of mean logarithms to the least one of the rivals follow, or None without a gain.
 
-Example: python benchmarks/first_seconds.py run --tasks choose --methods bayes,stages
+Example: python benchmarks/first_seconds.py run --methods bayes,bayes@N_SEARCHED=10
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache, partial
 from typing import Any
+from unittest import mock
 
 import harness
 import numpy as np
@@ -79,6 +80,7 @@ from skbayes.options.limits import aspect
 from skbayes.search import base, running
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.optimum_prior import Portfolio
+from skbayes.stages import ladder
 from skbayes.trial import evaluator
 from skbayes.trial.backend import Backend
 from skbayes.trial.records import FoldResult, FoldStatus
@@ -128,10 +130,8 @@ class Table:
         self.own = {name: value for name, (_, value) in space.items()}
         self.unit = 1.0
         recorded = self.fit(self.own, 1.0, 0)[1]
-        self.unit, self.is_truncated = (
-            float(seconds) / recorded,
-            recorded > MOST_SECONDS,
-        )
+        self.unit = float(seconds) / recorded
+        self.is_truncated = recorded > MOST_SECONDS
 
     def _predict(
         self, params: Sequence[Params], names: Sequence[str], **fidelity: Any
@@ -498,7 +498,10 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     if math.log(own_loss / best) < LEAST_GAIN or table.is_truncated:
         return record
     number = zlib.crc32(f"{task} {seed}".encode()) % 2**31
-    incumbents, record["trials"] = METHODS[method](table, number)
+    name, *changes = method.split("@")
+    constants = {key: int(value) for key, value in (c.split("=") for c in changes)}
+    with mock.patch.dict(vars(ladder), constants):
+        incumbents, record["trials"] = METHODS[name](table, number)
     for mark in MARKS:
         reached = [params for end, params in incumbents if end <= mark]
         record["losses"] += table.losses([[table.own, *reached][-1]]).tolist()
@@ -521,13 +524,12 @@ def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
                 shares = 100.0 * gains / math.log(record["own"] / best[key[0]])
                 worse = 100.0 * (gains[-1] < -0.01)
                 field = {"bayes" if method in RIVALS else method, *RIVALS}
-                others = [runs[m].get(key) for m in field if m in runs]
-                known = [other["losses"] for other in others if other]
-                is_least = np.array(known) == np.min(known, axis=0)
-                is_first = record["losses"] == np.min(known, axis=0)
+                others = [r[key] for m, r in runs.items() if m in field and key in r]
+                losses = np.array([other["losses"] for other in others])
+                least = losses.min(axis=0)
+                first = 100.0 * (record["losses"] == least) / (losses == least).sum(0)
                 row = [*np.maximum(shares, -100.0), worse, record["trials"]]
-                row += [*(-1000.0 * gains), *(100.0 * is_first / is_least.sum(axis=0))]
-                columns[method][key] = np.array(row)
+                columns[method][key] = np.array([*row, *(-1000.0 * gains), *first])
     return columns
 
 
@@ -552,6 +554,7 @@ STUDY = Study(
     name="first_seconds",
     tasks=task_names,
     methods=tuple(METHODS),
+    check_method=lambda method: METHODS[method.split("@")[0]],
     run=run,
     columns=lambda options: COLUMNS,
     figures=figures,
