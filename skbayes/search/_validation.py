@@ -17,7 +17,7 @@ from sklearn.utils import get_tags, indexable
 from skbayes import compat
 from skbayes.search.parameters import EXPECTED, SearchParameters
 from skbayes.space import Space
-from skbayes.trial.fold import Job
+from skbayes.trial.fold import n_rows
 from skbayes.trial.measure import check_metrics_suit
 from skbayes.trial.settings import RULES, Settings
 from skbayes.utils.did_you_mean import did_you_mean
@@ -273,7 +273,7 @@ def check_data(scoring: Any, X: Any, y: Any) -> tuple[Any, Any]:
         raise ValueError(
             "X has one dimension and y has two; swap them, as in fit(X, y)."
         )
-    if not _n_rows(X):
+    if not n_rows(X):
         raise ValueError(
             "X has no rows; call fit(X, y) with at least one row per fold."
         )
@@ -328,21 +328,15 @@ def _is_missing(label: Any) -> bool:
         return np.ndim(label) == 0
 
 
-def check_weights(X: Any, params: Mapping[str, Any]) -> None:
-    """Check that there is one sample weight per row."""
-    n_rows = _n_rows(X)
-    for name, weights in params.items():
-        is_weight = name == "sample_weight" or name.endswith("__sample_weight")
-        if is_weight and np.ndim(weights) > 0 and _n_rows(weights) != n_rows:
+def check_lengths(X: Any, params: Mapping[str, Any]) -> None:
+    """Check that there is one sample weight per row, and one group."""
+    for name, values in params.items():
+        is_by_row = name.rpartition("__")[2] in ("sample_weight", "groups")
+        if is_by_row and np.ndim(values) > 0 and n_rows(values) != n_rows(X):
             raise ValueError(
-                f"{name} must have one weight for each of the {n_rows} rows of X, got "
-                f"{_n_rows(weights)} weights."
+                f"{name} must have one value for each of the {n_rows(X)} rows of X, "
+                f"got {n_rows(values)} values."
             )
-
-
-def _n_rows(data: Any) -> int:
-    # Arrays of other libraries may have no length.
-    return int(np.shape(data)[0]) if hasattr(data, "shape") else len(data)
 
 
 def _kind(estimator: Any) -> tuple[str | None, bool]:
@@ -365,15 +359,3 @@ def check_constraint(space: Space) -> None:
         sample = space.covering_sample()
         for candidate in sample[:: math.ceil(len(sample) / MAX_CHECKED)]:
             space.allows(candidate)
-
-
-def check_splits(job: Job) -> None:
-    """Raise ValueError for splits that are not rows of the data."""
-    for rows in (np.asarray(rows) for split in job.splits for rows in split):
-        is_mask = rows.dtype.kind == "b" and len(rows) == job.n_samples
-        is_index = rows.dtype.kind in "iu" and rows.max(initial=0) < job.n_samples
-        if not (is_mask or is_index):
-            raise ValueError(
-                "cv: the training rows and test rows of a split must be numbers of "
-                f"rows below {job.n_samples}, got {rows!r}."
-            )

@@ -405,8 +405,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     def _plan(self, X: Any, y: Any, params: Mapping[str, Any]) -> Plan:
         """Check the arguments and the data, and decide what precedes the first fit."""
         self._check_source(self.warm_start_from)
-        settings, X, y = self._resolve(self._settings(), X, y, params)
+        settings = self._settings()
         validate.check_arguments(self, settings)
+        settings, X, y = self._resolve(settings, X, y, params)
         check_clone(settings.estimator)  # before the space is checked
         self._check_refit(settings)
         with naming("scoring"):
@@ -415,7 +416,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
         X, y = validate.check_data(settings.scoring, X, y)
         validate.check_fit_names(settings.estimator, params)
-        validate.check_weights(X, params)
+        validate.check_lengths(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self._plain(), params)
         options = fit_options(settings, scorers, routed)
@@ -448,7 +449,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         compat.check_input(self, X, y, dict(split_params))
         splits = draw_splits(settings, X, y, split_params)
         job = Job(settings.estimator, X, y, splits, options)
-        validate.check_splits(job)
         header = Header(seed, splits)
         if self.journal is not None:
             header = outside.header_of(self, settings, space, job, params, seed)

@@ -113,8 +113,8 @@ def best_row(
         )
     if best.state.is_partial and (scores is None or np.isnan(scores[row]).any()):
         raise ValueError(
-            f"No trial was finished within {plan.settings.limits}; see "
-            "cv_results_ and trials_ for the unfinished trials."
+            f"No trial was finished within {plan.settings.limits}. Increase the limit, "
+            "or remove values of search_spaces that need much time or memory."
         )
     metrics = (plan.objective.metrics or ["score"]) if callable(refit) else [metric]
     means = [results[f"mean_test_{name}"] for name in metrics]

@@ -214,7 +214,8 @@ EXPECTED = {
     "journal": "the path of a file such as 'search.journal', or None",
     "language": "the name of a language such as 'english', or None",
     "multi_fidelity": "True, False or 'auto'",
-    "n_iter": "an int, such as 50; with stages also one for each, such as (30, 10)",
+    "n_iter": "an int such as 50, or None; with stages also one int for each, such as "
+    "(30, 10)",
     "n_jobs": "an int such as 2, -1 for all processors, or None",
     "objectives": "a dict such as {'roc_auc': 'max', 'fit_time': 'min'}",
     "pre_dispatch": "an int of at least 1, or a str such as '2*n_jobs'",
@@ -222,13 +223,13 @@ EXPECTED = {
     "random_state": "an int of at least 0, such as 42, a RandomState, or None",
     "refit": "True, False, 'ensemble', 'corrected', the name of a metric, a dict of "
     "options, or a callable",
-    "return_folds": "None, 'estimators', a method such as 'predict_proba', or a list",
+    "return_folds": "False, 'estimators', a method such as 'predict_proba', or a list",
     "return_train_score": "True or False",
     "score_range": "a pair of numbers such as (0, 1), or None",
     "scoring": "the name of a metric such as 'accuracy', a scorer, a list or dict of "
     "these, or None",
-    "search_spaces": "'auto', a dict such as {'C': (0.1, 10.0, 'log-uniform')}, or a "
-    "list of dicts",
+    "search_spaces": "'auto', a dict such as {'C': (0.1, 10.0, 'log-uniform')}, a list "
+    "of dicts, or None",
     "stages": "'auto', or a list of training sizes, such as (0.3, 1.0)",
     "subset_fraction": "a number between 0 and 1, such as 0.1",
     "surrogate": "the name of a surrogate such as 'gp', a surrogate object, or a tuple "

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from skbayes import compat
 from skbayes.space import Integer, Real, Space
 from skbayes.space.dimensions import is_number
-from skbayes.trial.fold import Job
+from skbayes.trial.fold import Job, n_rows
 from skbayes.trial.plan import Header, Ladder
 from skbayes.trial.settings import Settings
 from skbayes.trial.subsets import Sample, Subsets
@@ -37,7 +37,8 @@ SHARE_OF_FOLDS, LEAST_TRAINING = 0.2, 0.8
 def share_of_splits(cv: Any, n_samples: int) -> float:
     """Return the fraction of the rows in a training set, before splitting."""
     if isinstance(cv, list | tuple):
-        sizes = [len(split[0]) for split in cv if hasattr(split[0], "__len__")]
+        train_sets = [np.asarray(split[0]) for split in cv]
+        sizes = [np.sum(s) if s.dtype.kind == "b" else s.size for s in train_sets]
         return min(sizes, default=0) / n_samples or CAUTIOUS_SHARE
     if cv is None or isinstance(cv, Integral):
         cv = check_cv(5 if cv is None else int(cv))
@@ -200,7 +201,24 @@ def draw_splits(
             f"cv.split and cv.get_n_splits {verb} inconsistent results. Expected "
             f"{n_splits} splits, got {len(splits)}"
         )
-    return splits
+    n_samples = n_rows(X)
+    return [
+        (_row_numbers(train, n_samples), _row_numbers(test, n_samples))
+        for train, test in splits
+    ]
+
+
+def _row_numbers(rows: Any, n_samples: int) -> Any:
+    """Return the rows of a split, those of a mask as numbers."""
+    array = np.asarray(rows)
+    if array.dtype.kind == "b" and len(array) == n_samples:
+        return np.flatnonzero(array)
+    if array.dtype.kind not in "iu" or array.max(initial=0) >= n_samples:
+        raise ValueError(
+            "cv: the training rows and test rows of a split must be numbers of rows "
+            f"below {n_samples}, got {array!r}."
+        )
+    return rows
 
 
 def with_subsets(
@@ -240,8 +258,8 @@ def first_folds(splits: Sequence[tuple[Any, Any]]) -> int:
 
     Splits such as those of TimeSeriesSplit differ in their numbers of training rows.
     """
-    n_rows = np.array([[len(rows) for rows in split] for split in splits], dtype=float)
-    n_train, n_test = (n_rows / n_rows.sum(axis=0)).T.cumsum(axis=1)
+    sizes = np.array([[len(rows) for rows in split] for split in splits], dtype=float)
+    n_train, n_test = (sizes / sizes.sum(axis=0)).T.cumsum(axis=1)
     share = np.arange(1, len(splits) + 1) / len(splits)
     enough = (share >= SHARE_OF_FOLDS) & (n_test >= SHARE_OF_FOLDS / 2)
     return 1 + int(np.argmax(enough & (n_train >= LEAST_TRAINING * share)))
@@ -254,7 +272,6 @@ def drawn_subsets(
     return Subsets.draw(
         job.splits,
         samples,
-        n_samples=job.n_samples,
         labels=job.y if is_classifier(model) else None,
         groups=groups,
         seed=seed,

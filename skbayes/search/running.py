@@ -292,7 +292,8 @@ class RunningSearch:
         if min(seconds, excess) > 2.0 * (1.0 + 0.1 * timeout):
             warn_user(
                 f"timeout={self.search.timeout!r}: the refit takes about "
-                f"{seconds:.3g} s, so fit will exceed the limit by {excess:.3g} s."
+                f"{seconds:.3g} s, so fit will exceed the limit by {excess:.3g} s. "
+                "Increase timeout, or use refit=False."
             )
 
     @contextlib.contextmanager

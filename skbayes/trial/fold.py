@@ -86,6 +86,11 @@ class _WrappedFit:
         return fit(*data, **params)
 
 
+def n_rows(data: Any) -> int:
+    """Return the number of rows; arrays of other libraries may have no length."""
+    return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+
+
 @dataclass(frozen=True)
 class Job:
     """Data, splits and options of all fits, which each process receives once.
@@ -115,7 +120,7 @@ class Job:
     @property
     def n_samples(self) -> int:
         """Number of rows of the data."""
-        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+        return n_rows(self.X)
 
     def seconds_on_all_rows(
         self, folds: Iterable[FoldResult], fraction: float = 1.0

@@ -58,13 +58,15 @@ class StagedEstimator(BaseEstimator):
         outputs = self.__dict__.get("outputs", {})
         if name not in outputs:
             raise AttributeError(
-                f"rounds: scorers can only use predictions, not {name!r}."
+                "scoring: with early_stopping or refit='ensemble', a scorer can only "
+                f"use predictions, not {name!r}. Use another scorer."
             )
 
         def method(X: Any, *args: Any, **kwargs: Any) -> Any:
             if X is not self.X:
                 raise ValueError(
-                    "rounds: scorers can only predict the rows that they receive."
+                    "scoring: with early_stopping or refit='ensemble', a scorer can "
+                    "only predict the rows that it receives. Use another scorer."
                 )
             return outputs[name]()
 

@@ -25,15 +25,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
 from skbayes.trial.aspect import Aspect, Complete, Evaluation
-from skbayes.trial.fold import Results
+from skbayes.trial.fold import Job, Results
 from skbayes.trial.learning_curves import with_chosen_rounds
 from skbayes.trial.records import FoldResult, TrialState
+from skbayes.utils.optional import warn_user
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
@@ -150,6 +151,15 @@ class Pruning(Aspect):
     """Comparison of the first folds of a trial with the best complete trial."""
 
     name = "pruning"
+
+    def check(self, job: Job, models: Sequence[Any]) -> None:
+        """Warn if there is only one split, because no fold can then be skipped."""
+        if len(job.splits) == 1:
+            warn_user(
+                f"pruning={self.settings.pruning!r} has no effect with one split, "
+                "because no fold can be skipped. Use a cv with several splits, or "
+                "pruning=False."
+            )
 
     def begin(self, evaluation: Evaluation) -> None:
         """Run the folds one after the other; the first fold depends on the trial.

@@ -64,7 +64,6 @@ class Subsets:
         splits: Sequence[tuple[Any, Any]],
         samples: Sequence[Sample],
         *,
-        n_samples: int | None = None,
         labels: Any = None,
         groups: Any = None,
         seed: int = 0,
@@ -74,7 +73,7 @@ class Subsets:
         With the `labels` of a classifier, each subset contains at least one row of each
         class, and is otherwise stratified. Rows of one of the `groups` are together.
         """
-        rows = [_indices(train, n_samples) for train, _ in splits]
+        rows = [np.asarray(train) for train, _ in splits]
         sizes = tuple(map(len, rows))
         partial = [sample for sample in samples if not sample.is_whole]
         classes = _classes(labels)
@@ -99,7 +98,7 @@ class Subsets:
         if n_rows >= self.sizes[split]:
             return train
         ranks = self.ranks[sample.subset][split]
-        return _indices(train, None)[ranks < n_rows]
+        return np.asarray(train)[ranks < n_rows]
 
     def fraction(self, sample: Sample) -> float:
         """Return the requested fraction of training rows, averaged over the splits."""
@@ -175,13 +174,6 @@ def check_train_size(size: Any, parameter: str) -> float | int:
 
 def _n_rows(size: float | int, n: int) -> int:
     return min(size, n) if isinstance(size, int) else max(1, math.floor(size * n + 0.5))
-
-
-def _indices(train: Any, n_samples: int | None) -> np.ndarray:
-    train = np.asarray(train)
-    if train.dtype.kind == "b":
-        return np.flatnonzero(train)
-    return train if n_samples is None else np.arange(n_samples)[train]
 
 
 def _classes(labels: Any) -> np.ndarray | None:

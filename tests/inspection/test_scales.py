@@ -35,7 +35,7 @@ def only(values, dimension=None):
 @pytest.mark.parametrize(
     "dimension, kind, ends",
     [
-        ((0.01, 100.0, "log-uniform"), "log", (0.01, 100.0)),
+        ((0.01, 100.0, "log"), "log", (0.01, 100.0)),
         ((1, 10, "log-uniform"), "log", (1, 10)),
         ((0.0, 1.0), "linear", (0, 1)),
         ((1, 1000), "linear", (1, 1000)),

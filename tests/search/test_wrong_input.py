@@ -44,8 +44,8 @@ from skbayes import (
     TradeoffSearchCV,
 )
 from skbayes.defaults import models
-from skbayes.search._validation import check_data, check_weights
-from skbayes.space import Categorical, Choice, Integer, Real, Space
+from skbayes.search._validation import check_data, check_lengths
+from skbayes.space import Categorical, Choice, Integer, Real
 from skbayes.surrogates import GaussianProcess
 
 pytestmark = pytest.mark.filterwarnings("ignore:search_spaces is empty")
@@ -192,8 +192,9 @@ def fits(estimator, X=X, y=y, space=None, **params):
         (search_of(kind=MultiStageSearchCV, n_iter=(5, "5")), "n_iter"),
         (search_of(initial_points={"C": 1}), r"write initial_points=\[{'C': 1}\]"),
         *((make(kind, initial_points=[None]), "initial_points: ") for kind in SEARCHES),
-        *((search_of(cv=cv), "cv: ") for cv in ([5], {1}, [([0, 1], [2, 300])])),
-        (search_of(cv=[([], [1])]), "cv: .* numbers of rows below 150"),
+        *((make(kind, cv=cv), "cv: ") for kind in SEARCHES for cv in ([5], {1})),
+        *((search_of(cv=[split]), "cv: .* numbers of rows below 150")
+          for split in [([0, 1], [2, 300]), ([], [1]), (y > 0, y[1:] > 0)]),
         (search_of(initial_points=[{"C": 1.0}, -1]), "initial_points: the number"),
         (search_of(initial_points=[False]), "initial_points: the number"),
         (search_of(constraints=[callable, len]), "2 functions and 0 dicts"),
@@ -281,8 +282,8 @@ def test_wrong_arguments_are_refused(search, message, no_trials):
         (search_of(scoring="f1"), (MANY, RARE), {}, "scoring='f1'"),
         # Arguments of fit.
         *(
-            (search_of(), (X, y), {"sample_weight": np.ones(n)}, f"150 rows of X.*{n}")
-            for n in (10, 151)
+            (search_of(), (X, y), {name: np.ones(n)}, f"{name} .* 150 rows of X.*{n}")
+            for name, n in [("sample_weight", 10), ("groups", 151)]
         ),
         *(
             (search_of(model, {}), (X, y), {name: y}, f"fit: .* takes no .*{message}")
@@ -381,12 +382,14 @@ SWITCHES |= {"multi_fidelity", "all_tradeoffs"}
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_no_error_names_a_class_of_python(kind, no_trials):
-    for name in inspect.signature(kind).parameters:
+    for name, parameter in inspect.signature(kind).parameters.items():
         for wrong in (object(), b"x", True)[: 2 if name in SWITCHES else 3]:
             with pytest.raises(Exception, match=name) as caught:
                 make(kind, **{name: wrong}).fit(*data(kind))
             text = str(caught.value)
             assert not re.search("instance of|implementing|numpy.bool", text)
+            if "parameter of" in text and parameter.default in (None, False):
+                assert str(parameter.default) in text
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
@@ -405,6 +408,7 @@ def test_lists_that_cannot_be_cloned(kind, no_trials):
     "search, message",
     [
         (search_of(pre_dispatch=4), "pre_dispatch=4 is more than n_iter=3"),
+        (search_of(pruning=True, cv=[(y < 2, y > 0)]), "pruning=True has no effect"),
         *(
             (search_of(space=space), "search_spaces is empty.*'auto'")
             for space in ({}, [{}], [{}, {}])
@@ -485,9 +489,9 @@ def test_labels_and_weights_on_another_device():
 
     params = {"sample_weight": there(np.ones(150))}
     check_data(None, there(X), there(y))
-    check_weights(there(X), params)
-    with pytest.raises(ValueError, match="each of the 149 rows of X, got 150 weights"):
-        check_weights(there(X[1:]), params)
+    check_lengths(there(X), params)
+    with pytest.raises(ValueError, match="each of the 149 rows of X, got 150 values"):
+        check_lengths(there(X[1:]), params)
 
 
 def test_callbacks_that_the_estimator_takes_are_passed_on():
@@ -506,11 +510,6 @@ def test_checks_that_the_user_turns_off_are_omitted(no_trials):
     with sklearn.config_context(skip_parameter_validation=True):
         with pytest.raises(NameError):
             search_of(space={"C": ["a"]}).fit(X, y)
-
-
-def test_log_is_short_for_log_uniform():
-    space = Space.from_notation({"C": (0.1, 10.0, "log")})
-    assert space.columns[0].dimension.key == Real(0.1, 10.0, "log-uniform").key
 
 
 @pytest.mark.parametrize("error_score, n_iter", [("raise", 1), (np.nan, 2), (0.0, 5)])

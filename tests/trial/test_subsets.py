@@ -116,14 +116,6 @@ def test_a_seed_draws_the_same_again_and_each_subset_is_another():
         assert set(subsets.rows(0, train, sample)) != set(first)
 
 
-def test_masks_and_indices_are_the_same():
-    train = SPLITS[0][0]
-    mask = np.isin(np.arange(len(X)), train)
-    kwargs = {"n_samples": len(X), "labels": LABELS}
-    of_mask, of_indices = (of_one(one, 0.3, **kwargs) for one in (mask, train))
-    np.testing.assert_array_equal(of_mask, of_indices)
-
-
 @pytest.mark.parametrize(
     "size, kwargs, smallest",
     [

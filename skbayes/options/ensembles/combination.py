@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from skbayes import compat
 from skbayes.options.ensembles.responses import Array, methods_of
 from skbayes.trial.fast_metrics import Target, fast_metric
-from skbayes.trial.fold import PREDICTING
+from skbayes.trial.fold import PREDICTING, n_rows
 from skbayes.trial.outputs import StagedClassifier, StagedEstimator, StagedRegressor
 from skbayes.trial.plan import Plan
 
@@ -125,7 +125,7 @@ class FoldScorer:
         plan, (train, test) = self.plan, self.plan.splits[fold]
         X, y = compat.safe_split(plan.model, plan.X, plan.y, test, train)
         if type(self.scorer) in PREDICTING:
-            X = np.empty((_n_rows(y), 0))
+            X = np.empty((n_rows(y), 0))
         codes, classes = None, self.target.classes
         if self._formula is not None:
             codes = np.asarray(y)
@@ -134,10 +134,6 @@ class FoldScorer:
                 codes = np.searchsorted(classes, codes) if is_whole else None
         params = compat.check_fit_params(plan.X, dict(self.score_params), test)
         return X, y, codes, params
-
-
-def _n_rows(data: Any) -> int:
-    return data.shape[0] if hasattr(data, "shape") else len(data)
 
 
 def select(

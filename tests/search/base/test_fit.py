@@ -10,10 +10,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from every_search import small_search
-from grid_comparison import (
-    assert_same_results,
-    fit_both,
-)
+from grid_comparison import assert_same_results, fit_both
 from simple_estimators import Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -34,6 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
+from skbayes.search.preparation import share_of_splits
 from skbayes.space import Integer
 
 X, y = load_iris(return_X_y=True)
@@ -96,6 +94,15 @@ def test_splits_are_those_of_grid_search(kind):
     theirs = GridSearchCV(TREE, DEPTHS, cv=CVS[kind]())
     assert ours.fit(X, y) is ours
     assert_same_results(ours, theirs.fit(X, y))
+
+
+def test_masks_of_rows_are_the_same_as_their_numbers():
+    pairs = list(KFold(3).split(X))
+    masks = [[np.isin(np.arange(150), rows) for rows in split] for split in pairs]
+    search = small_search(TREE, DEPTHS, return_folds="predict")
+    fits = [clone(search).set_params(cv=cv).fit(X, y) for cv in (pairs, masks)]
+    np.testing.assert_array_equal(*(fit.oof_predictions_ for fit in fits))
+    assert share_of_splits(masks, 150) == share_of_splits(pairs, 150) == 2 / 3
 
 
 class Lying(KFold):
