@@ -77,7 +77,7 @@ OPTIONS = (
         is_on=lambda settings, objective, tasks: bool(settings.bounds),
     ),
     Option(
-        "skbayes.options.folds.aspect:KeptFits",
+        "skbayes.options.folds.aspect:FoldEstimators",
         {"return_folds": ["boolean", str, list, tuple]},
     ),
     Option(

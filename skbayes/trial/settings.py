@@ -242,11 +242,3 @@ class Settings:
         """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
         is_text = isinstance(self.error_score, str)
         return math.nan if is_text else float(self.error_score)
-
-
-def several_outputs(method: str) -> ValueError:
-    """Return the error for a method that returns a list with one array per target."""
-    return ValueError(
-        f"return_folds={method!r} is not possible with several outputs; the estimator "
-        "returns a list."
-    )

@@ -9,13 +9,11 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes.trial.aspect import Aspect, Evaluation
 from skbayes.trial.fold import FoldAspect, FoldCall, Job
 from skbayes.trial.records import FoldResult, History, Trial, TrialState
-from skbayes.trial.settings import several_outputs
 
 
 class PortableFit:
@@ -36,7 +34,7 @@ class PortableFit:
 
 
 class _FoldFits(FoldAspect):
-    """Part that returns the fitted estimator."""
+    """Return of the fitted estimator from the worker."""
 
     needs_estimator = True
     affects_errors = False
@@ -46,17 +44,17 @@ class _FoldFits(FoldAspect):
         return result.keeping(fit=PortableFit(call.estimator))
 
 
-class KeptFits(Aspect):
+class FoldEstimators(Aspect):
     """Fitted estimators of the best trial, or of all trials."""
 
-    name = "kept_fits"
+    name = "fold_estimators"
 
     # Best trial of the stage.
     _best: Trial | None = None
 
     def prepare(self, spaces: Any, routed: Any) -> Any:
         """Check that there is a best trial."""
-        self.kept: dict[int, list] = {}  # by number of the trial
+        self.by_trial: dict[int, list] = {}  # by number of the trial
         if self.settings.refit.plain is False:
             raise ValueError(
                 f"return_folds={self.settings.params['return_folds']!r} and "
@@ -75,11 +73,12 @@ class KeptFits(Aspect):
                 f"return_folds: {method!r} is not 'estimators' or a method of the "
                 "estimator, with each configuration of search_spaces."
             )
-        # For several labels of two classes, the output depends on the estimator.
         if method in ("predict_proba", "predict_log_proba") and job.y is not None:
-            several = type_of_target(job.y) == "multiclass-multioutput"
-            if several and is_classifier(models[0]):
-                raise several_outputs(method)
+            if type_of_target(job.y) == "multiclass-multioutput":
+                raise ValueError(
+                    f"return_folds={method!r} is not possible with several targets of "
+                    "more than two classes. Use return_folds='predict'."
+                )
         tested = np.concatenate([np.asarray(test) for _, test in job.splits])
         if not np.array_equal(np.sort(tested), np.arange(job.n_samples)):
             raise ValueError(
@@ -100,11 +99,11 @@ class KeptFits(Aspect):
         self._best = None
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Keep the estimators of a trial, if all of its folds were fitted."""
-        parts = [fold.kept.get("fit") for fold in trial.folds]
-        fits = [part.estimator for part in parts if part is not None]
-        if len(fits) == len(parts) and all(fit is not None for fit in fits):
-            self.kept[trial.number] = fits
+        """Store the estimators of a trial, if all of its folds were fitted."""
+        portable = [fold.kept.get("fit") for fold in trial.folds]
+        fits = [fit and fit.estimator for fit in portable]
+        if all(fit is not None for fit in fits):
+            self.by_trial[trial.number] = fits
         return trial
 
     def seconds_after(self, history: History) -> float:
@@ -113,7 +112,7 @@ class KeptFits(Aspect):
         return sum(
             len(trial.folds) * float(np.nanmax(trial.fit_times))
             for place, trial in enumerate(trials if of_all else trials[:1])
-            if trial.number not in self.kept and (place == 0 or trial.fitted.all())
+            if trial.number not in self.by_trial and (place == 0 or trial.fitted.all())
         )
 
     def observe(self, trial: Trial) -> dict[str, Any]:
@@ -123,11 +122,11 @@ class KeptFits(Aspect):
             return {}  # a callable may choose any trial
         if self._best is None and trial.state == TrialState.COMPLETE:
             # The best trial of the previous stage is no longer the best one.
-            for number in [number for number in self.kept if number < trial.number]:
-                del self.kept[number]
+            for number in [n for n in self.by_trial if n < trial.number]:
+                del self.by_trial[number]
         candidates = History([trial] if self._best is None else [self._best, trial])
         self._best = candidates.best
         for candidate in candidates:
             if candidate is not self._best:
-                self.kept.pop(candidate.number, None)
+                self.by_trial.pop(candidate.number, None)
         return {}

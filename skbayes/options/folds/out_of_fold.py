@@ -9,12 +9,18 @@ import numpy as np
 from scipy import sparse
 
 from skbayes import compat
-from skbayes.options.folds.aspect import KeptFits
+from skbayes.options.folds.aspect import FoldEstimators
 from skbayes.trial.fold import configured
 from skbayes.trial.plan import Plan
 from skbayes.trial.records import History, Trial, TrialState
-from skbayes.trial.settings import several_outputs
 from skbayes.trial.subsets import Sample
+
+# Methods whose outputs have columns of classes, and their values for a missing class.
+MISSING_CLASS = {
+    "predict_proba": 0.0,
+    "predict_log_proba": -np.inf,
+    "decision_function": -np.inf,
+}
 
 
 def fits_of_trial(plan: Plan, trial: Trial) -> list[Any]:
@@ -36,10 +42,10 @@ def fits_of_trial(plan: Plan, trial: Trial) -> list[Any]:
 
 def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
     """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
-    requested, aspect = plan.settings.return_folds, plan.aspect(KeptFits)
+    requested, aspect = plan.settings.return_folds, plan.aspect(FoldEstimators)
 
     def results(trial: Trial) -> dict[str, Any]:
-        fits = aspect.kept.get(trial.number)
+        fits = aspect.by_trial.get(trial.number)
         if fits is None:
             # The trial was fitted in an earlier run, whose journal contains no
             # estimators, or with more rounds.
@@ -71,45 +77,50 @@ def out_of_fold(
     """Predict each sample by the estimator that was fitted without it.
 
     A class that is missing in a training set has probability 0. Its log-probability and
-    decision value are minus infinity.
+    decision value are minus infinity. With several labels, there is one column for the
+    positive class of each label.
     """
-    labels = _all_labels(estimators, method)
+    classes = _all_classes(estimators, method)
     parts = []
     for estimator, (train, test) in zip(estimators, splits, strict=True):
         X_test, _ = compat.safe_split(estimator, X, None, test, train)
-        predictions = getattr(estimator, method)(X_test)
-        if isinstance(predictions, list):
-            raise several_outputs(method)
-        if not sparse.issparse(predictions):
-            predictions = np.asarray(predictions)
-        if labels is not None and predictions.ndim == 1 and len(labels) > 2:
-            # The training set of this estimator has only two classes.
-            predictions = np.column_stack([-predictions, predictions])
-        if labels is not None and predictions.ndim == 2:
-            predictions = _align(predictions, estimator.classes_, labels, method)
-        parts.append(predictions)
+        output = getattr(estimator, method)(X_test)
+        if isinstance(output, list) and classes is not None:
+            labels = zip(output, estimator.classes_, strict=True)
+            columns = [_aligned(*label, classes, method)[:, -1] for label in labels]
+            output = np.column_stack(columns)
+        elif not sparse.issparse(output):
+            output = np.asarray(output)
+            if classes is not None and isinstance(estimator.classes_, np.ndarray):
+                output = _aligned(output, estimator.classes_, classes, method)
+        parts.append(output)
     order = np.argsort(np.concatenate([np.asarray(test) for _, test in splits]))
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")[order]
     return np.concatenate(parts)[order]
 
 
-def _all_labels(estimators: Sequence[Any], method: str) -> np.ndarray | None:
+def _all_classes(estimators: Sequence[Any], method: str) -> np.ndarray | None:
     """Return the classes of all estimators; None if the output has no class columns."""
-    if method == "predict" or not all(hasattr(e, "classes_") for e in estimators):
+    if method not in MISSING_CLASS:
         return None
-    classes = [e.classes_ for e in estimators]
+    classes: list[Any] = [getattr(e, "classes_", None) for e in estimators]
+    if all(isinstance(labels, list) for labels in classes):
+        classes = sum(classes, [])
     if any(not isinstance(c, np.ndarray) or c.ndim != 1 for c in classes):
         return None
     return np.unique(np.concatenate(classes))
 
 
-def _align(
-    predictions: np.ndarray, classes: np.ndarray, labels: np.ndarray, method: str
+def _aligned(
+    output: np.ndarray, fitted_classes: np.ndarray, classes: np.ndarray, method: str
 ) -> np.ndarray:
-    if predictions.shape[1] != len(classes) or len(classes) == len(labels):
-        return predictions
-    missing = 0.0 if method == "predict_proba" else -np.inf
-    aligned = np.full((len(predictions), len(labels)), missing)
-    aligned[:, np.searchsorted(labels, classes)] = predictions
+    """Return an output with columns for all classes."""
+    if output.ndim == 1 and len(classes) > 2:
+        # The training set has only two of the classes.
+        output = np.column_stack([-output, output])
+    if output.shape[1:] != fitted_classes.shape or len(fitted_classes) == len(classes):
+        return output
+    aligned = np.full((len(output), len(classes)), MISSING_CLASS[method])
+    aligned[:, np.searchsorted(classes, fitted_classes)] = output
     return aligned

@@ -21,8 +21,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes.options.folds.out_of_fold import out_of_fold
-
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": [1e-3, 1.0, 1e-2]}
 
@@ -32,7 +30,16 @@ def search(model=None, space=SPACE, **params):
     return small_search(model or SVC(), space, **params)
 
 
+class WithMargin(LogisticRegression):
+    def margin(self, X):
+        return self.decision_function(X).max(axis=1)
+
+
 LOGISTIC = LogisticRegression(max_iter=500, tol=0.01)
+ONE_VS_REST = OneVsRestClassifier(LOGISTIC)
+SHUFFLED = KFold(3, shuffle=True, random_state=0)
+SPARSE = sparse.csr_matrix(np.c_[y == 0, y < 2].astype(int))
+TREE = DecisionTreeClassifier(random_state=0)
 
 
 @pytest.mark.parametrize(
@@ -42,16 +49,21 @@ LOGISTIC = LogisticRegression(max_iter=500, tol=0.01)
         (SVC(), "predict", {"n_jobs": 2, "pre_dispatch": 3}),
         (LOGISTIC, "predict_proba", {}),
         (LOGISTIC, "decision_function", {}),
-        (SVR(), "predict", {"cv": KFold(3, shuffle=True, random_state=0)}),
+        (SVR(), "predict", {"cv": SHUFFLED}),
         (SVC(kernel="precomputed"), "predict", {}),
+        (ONE_VS_REST, "predict", {"space": {"estimator__C": [0.1]}, "cv": SHUFFLED}),
     ],
 )
 def test_predictions_are_those_of_cross_val_predict(model, method, params):
     data = rbf_kernel(X) if getattr(model, "kernel", "") == "precomputed" else X
-    ours = search(model, return_folds=["estimators", method], **params).fit(data, y)
+    labels = SPARSE if model is ONE_VS_REST else y
+    folds = ["estimators", method]
+    ours = search(model, return_folds=folds, **params).fit(data, labels)
     best = clone(model).set_params(**ours.best_params_)
-    expected = cross_val_predict(best, data, y, cv=ours.cv, method=method)
-    np.testing.assert_allclose(ours.oof_predictions_, expected)
+    expected = cross_val_predict(best, data, labels, cv=ours.cv, method=method)
+    assert sparse.issparse(ours.oof_predictions_) == sparse.issparse(labels)
+    actual, expected = map(sparse.csr_matrix, (ours.oof_predictions_, expected))
+    np.testing.assert_allclose(actual.toarray(), expected.toarray())
     if data is X and ours.cv == 3:
         splits = enumerate(StratifiedKFold(3).split(X, y))
         for fit, (i, (_, test)) in zip(ours.fold_estimators_, splits, strict=True):
@@ -84,6 +96,14 @@ def test_classes_missing_in_training_have_the_lowest_value(method, n_classes):
     np.testing.assert_allclose(actual[others], expected[others])
 
 
+def test_other_methods_have_no_columns_of_classes():
+    ours = search(WithMargin(max_iter=500), return_folds=["estimators", "margin"])
+    ours.fit(X, y)
+    splits = StratifiedKFold(3).split(X, y)
+    for fit, (_, test) in zip(ours.fold_estimators_, splits, strict=True):
+        np.testing.assert_array_equal(ours.oof_predictions_[test], fit.margin(X[test]))
+
+
 class Counting(Restless):
     """Estimator that counts its fits, and raises an exception above a limit."""
 
@@ -95,13 +115,9 @@ class Counting(Restless):
         return Sometimes.fit(self, X, y)
 
 
-@pytest.fixture(autouse=True)
-def no_fits_yet():
-    Counting.n_fits = 0
-
-
 @pytest.mark.parametrize("refit", [True, lambda results: 1])
 def test_kept_fits_are_not_repeated(refit):
+    Counting.n_fits = 0
     ours = search(Counting(), {"quality": [0.1, 0.9, 0.3, 0.6]}, n_iter=4, refit=refit)
     ours.fit(X, y)
     assert Counting.n_fits == 4 * 3 + 1
@@ -111,6 +127,7 @@ def test_kept_fits_are_not_repeated(refit):
 
 
 def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
+    Counting.n_fits = 0
     ours = search(Counting(), {"quality": [0.1, 0.9, 0.3]}, journal=tmp_path / "j")
     heaviness = np.arange(150.0)
     ours.fit(X, y, heaviness=heaviness)
@@ -131,6 +148,7 @@ NO_PARTITIONS = [
     [(ROWS, ROWS[:start]), (ROWS, ROWS[end:])] for start, end in [(80, 79), (70, 71)]
 ]
 NO_PARTITIONS += [[(ROWS, ROWS[:75])] * 2]
+OF_TREE = {"model": TREE, "space": {"max_depth": [2]}}
 
 
 @pytest.mark.parametrize(
@@ -143,50 +161,32 @@ NO_PARTITIONS += [[(ROWS, ROWS[:75])] * 2]
         ),
         ({"return_folds": "predict", "refit": False}, "refit=False cannot"),
         ({"return_folds": "estimators", "refit": False}, "refit=False cannot"),
+        *(
+            ({**OF_TREE, "return_folds": method}, "is not possible with several")
+            for method in ("predict_proba", "predict_log_proba")
+        ),
     ],
 )
-def test_impossible_requests_are_refused_before_any_fit(arguments, message):
+def test_impossible_requests_are_refused_before_any_fit(arguments, message, no_trials):
+    targets = np.c_[y, y] if "model" in arguments else y
+    arguments = {"model": Counting(), "space": {"quality": [1]}, **arguments}
     with pytest.raises(ValueError, match=message):
-        search(Counting(), {"quality": [1]}, **arguments).fit(X, y)
-    assert Counting.n_fits == 0
+        search(**arguments).fit(X, targets)
 
 
 def test_no_fits_are_stored_by_default():
     ours = search(return_folds=False).fit(X, y)
-    assert not hasattr(ours, "fold_estimators_")
-    assert not hasattr(ours, "oof_predictions_")
-    assert not any("estimator" in vars(fold) for fold in ours.trials_.folds)
+    assert not {"fold_estimators_", "oof_predictions_"} & vars(ours).keys()
 
 
-def test_predictions_can_be_sparse():
-    labels = sparse.csr_matrix(np.c_[y == 0, y < 2].astype(int))
-    model, cv = OneVsRestClassifier(LOGISTIC), KFold(3, shuffle=True, random_state=0)
-    space, params = {"estimator__C": [0.1]}, {"scoring": "f1_micro", "n_iter": 1}
-    ours = search(model, space, cv=cv, return_folds="predict", **params).fit(X, labels)
-    best = clone(model).set_params(**ours.best_params_)
-    expected = cross_val_predict(best, X, labels, cv=cv)
-    np.testing.assert_array_equal(ours.oof_predictions_.toarray(), expected.toarray())
-
-
-@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
-def test_several_targets_are_refused_before_any_fit(method, no_trials):
-    ours, several = search(TREE, {"max_depth": [1]}, return_folds=method), np.c_[y, y]
-    with pytest.raises(ValueError, match=f"'{method}' is not possible with several"):
-        ours.fit(X, several)
-
-
-def test_several_outputs_as_lists_are_refused():
-    class Lists(Sometimes):
-        def predict_proba(self, X):
-            return [np.zeros((len(X), 2))] * 2
-
-    splits = [(np.arange(150), np.arange(150))]
-    fits = [Lists().fit(X, y)]
-    with pytest.raises(ValueError, match="several outputs"):
-        out_of_fold(fits, X, splits, "predict_proba")
-
-
-TREE = DecisionTreeClassifier(random_state=0)
+def test_each_label_has_a_column_for_its_positive_class():
+    # Without shuffling, each test set is one class, and labels of others are constant.
+    labels, folds = np.c_[y == 0, y < 2, y == 1], ["estimators", "predict_proba"]
+    ours = search(**OF_TREE, cv=KFold(3), return_folds=folds).fit(X, labels.astype(int))
+    for k, fit in enumerate(ours.fold_estimators_):
+        pairs = zip(fit.predict_proba(X[y == k]), fit.classes_, strict=True)
+        expected = np.transpose([p @ (classes == 1) for p, classes in pairs])
+        np.testing.assert_allclose(ours.oof_predictions_[y == k], expected)
 
 
 @pytest.mark.parametrize("source", ["journal", "workers"])

@@ -116,14 +116,6 @@ def test_another_search_is_refused_and_the_difference_named(path):
     assert not path.exists()
 
 
-def test_kept_fits_of_a_winner_of_an_earlier_run_are_fitted_again(path):
-    whole = make(None, return_folds=["estimators", "predict"]).fit(X, y)
-    make(path).fit(X, y)
-    again = make(path, return_folds=["estimators", "predict"]).fit(X, y)
-    np.testing.assert_array_equal(again.oof_predictions_, whole.oof_predictions_)
-    assert len(again.fold_estimators_) == 3
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_failed_trials_are_stored_as_failed(path):
     space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
