@@ -11,7 +11,7 @@ from skbayes.options.early_stopping.lookup import (
     RoundLimits,
     check_rounds,
     round_settings,
-    take_rounds_out,
+    without_rounds,
 )
 from skbayes.options.early_stopping.watched_fit import WatchedFit
 from skbayes.trial.aspect import Aspect, Evaluation
@@ -72,7 +72,7 @@ class EarlyStopping(Aspect):
                 "scores the test rows only. Use return_train_score=False."
             )
         guide, fit_params = self.objective.guide, routed.estimator.fit
-        space, limits = take_rounds_out(self.settings, spaces, guide, fit_params)
+        space, limits = without_rounds(self.settings, spaces, guide, fit_params)
         self._limits: RoundLimits = limits
         return space
 

@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skbayes.options.early_stopping.boosters import BOOSTERS, Booster, base_of, replaced
-from skbayes.space.dimensions import Integer, Real
+from skbayes.space import Space
+from skbayes.space.dimensions import is_number
 from skbayes.space.notation import (
     Choice,
     pairs_of,
@@ -64,15 +65,16 @@ def _limit_in(
         return max((limit for limit in of_dicts if limit is not None), default=None)
     if not isinstance(notation, Mapping) or notation.keys() - removed - params.keys():
         return None
-    limits: list[int | None] = [_largest(notation.get(name))]
+    values = _values_of(notation[name], name) if name in notation else []
+    limits: list[int | None] = [int(max(filter(is_number, values), default=0))]
     for key in notation.keys() - removed:
-        values = parse_dimension(notation[key], key)
-        options = values.dimension if isinstance(values, Choice) else values
-        if not options.contains(params[key]):
+        parsed = parse_dimension(notation[key], key)
+        dimension = parsed.dimension if isinstance(parsed, Choice) else parsed
+        if not dimension.contains(params[key]):
             return None
-        if isinstance(values, Choice):
-            (place,) = values.dimension.place(options.encode([params[key]]))
-            sub_space = values.sub_spaces[place]
+        if isinstance(parsed, Choice):
+            (place,) = parsed.dimension.place(dimension.encode([params[key]]))
+            sub_space = parsed.sub_spaces[place]
             limits.append(_limit_in(sub_space, params, name, removed))
     return None if None in limits else max(filter(None, limits), default=0)
 
@@ -145,7 +147,7 @@ def round_settings(
 # -- search spaces ---------------------------------------------------------------------
 
 
-def take_rounds_out(
+def without_rounds(
     settings: Settings,
     spaces: Any,
     guide: Guide,
@@ -157,7 +159,8 @@ def take_rounds_out(
     replacing = [
         option
         for part in _dicts_of(spaces)
-        for option in _options_of(part.get(path))
+        if path in part
+        for option in _values_of(part[path], path)
         if hasattr(option, "get_params")
     ]
     models = [model, *replacing]
@@ -174,8 +177,13 @@ def take_rounds_out(
                 f"because {type(model).__name__} may predict with another number of "
                 "rounds. Remove it; early_stopping replaces it."
             )
-    kept = _without(spaces, names, path)
-    if not kept:
+    if isinstance(spaces, Space) and not names.isdisjoint(spaces.parameter_names):
+        raise ValueError(
+            f"early_stopping={rounds!r} cannot remove {', '.join(sorted(names))} from "
+            "search_spaces, which is a Space. Pass a dict or a list of dicts."
+        )
+    remaining = _without(spaces, names, path)
+    if not remaining:
         raise ValueError(
             f"early_stopping={rounds!r} removes {', '.join(sorted(names))} from "
             "search_spaces, which has no other parameter."
@@ -186,8 +194,9 @@ def take_rounds_out(
     )
     metrics = regression, classification
     if rounds != "auto":
-        return kept, RoundLimits(int(rounds), guide, metrics)
-    return kept, RoundLimits(DEFAULT_CAP, guide, metrics, spaces, frozenset(names))
+        return remaining, RoundLimits(int(rounds), guide, metrics)
+    limits = RoundLimits(DEFAULT_CAP, guide, metrics, spaces, frozenset(names))
+    return remaining, limits
 
 
 def check_rounds(rounds: Any, estimators: Sequence[Any]) -> None:
@@ -197,15 +206,15 @@ def check_rounds(rounds: Any, estimators: Sequence[Any]) -> None:
         _check_models(rounds, models, False)
 
 
-def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
+def _check_models(rounds: Any, models: Sequence[Any], has_rounds: bool) -> None:
     """Check that the rounds of all models can be scored; with "auto", of one model."""
     objections = [text for model in models if (text := _objection_to(model))]
-    if objections and not (any_rounds and rounds == "auto"):
+    if objections and not (has_rounds and rounds == "auto"):
         raise ValueError(
             f"early_stopping={rounds!r}: {objections[0]}. Its scores after each round "
             "may differ from those of fits with fewer rounds. Use early_stopping=None."
         )
-    if not any_rounds:
+    if not has_rounds:
         raise ValueError(
             f"early_stopping={rounds!r}: {type(models[0]).__name__} provides no scores "
             "after its rounds. Rounds are counted for GradientBoosting, "
@@ -214,16 +223,18 @@ def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
         )
 
 
-def _options_of(values: Any) -> list[Any]:
-    """Return the values of a list or choice; an empty list for a dimension."""
-    if isinstance(values, Choice):
-        values = values.dimension.values
-    is_listed = isinstance(values, list | tuple | range | np.ndarray)
-    return list(values) if is_listed else []
+def _values_of(notation: Any, name: str) -> list[Any]:
+    """Return the options of a parameter, or the ends of its range."""
+    parsed = parse_dimension(notation, name)
+    dimension = parsed.dimension if isinstance(parsed, Choice) else parsed
+    ends = np.array([0.0, 1.0])
+    return list(getattr(dimension, "values", ())) or dimension.decode(ends)
 
 
 def _dicts_of(notation: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the dicts of a notation, including the dicts of its choices."""
+    if isinstance(notation, Space):
+        notation = [{column.name: column.dimension} for column in notation.columns]
     if isinstance(notation, Mapping):
         yield notation
         choices = [value for value in notation.values() if isinstance(value, Choice)]
@@ -231,19 +242,6 @@ def _dicts_of(notation: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(notation, list | tuple):
         for part in notation:
             yield from _dicts_of(part)
-
-
-def _largest(value: Any) -> int:
-    """Return the largest number of a notation of values; 0 if it contains none."""
-    if options := _options_of(value):
-        return max(map(_largest, options))
-    if isinstance(value, Integer | Real):
-        value = value.high
-    elif hasattr(value, "support") and hasattr(value, "rvs"):  # distribution of SciPy
-        value = value.support()[1]
-        value = value if np.isfinite(value) else 0
-    is_number = isinstance(value, int | float | np.number)
-    return int(value) if is_number and not isinstance(value, bool) else 0
 
 
 def _without(notation: Any, names: set[str], path: str) -> Any:

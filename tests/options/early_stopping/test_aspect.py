@@ -30,7 +30,7 @@ from skbayes import (
     compat,
 )
 from skbayes.options.early_stopping import lookup, watched_fit
-from skbayes.space import Choice, Integer, Space
+from skbayes.space import Categorical, Choice, Integer, Ordinal, Space
 from skbayes.trial.records import TrialState
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -170,7 +170,7 @@ def test_a_single_split_is_scored_at_its_own_choice_and_fits_stop_early(monkeypa
 
 @pytest.mark.parametrize(
     "values",
-    [randint(3, 13), Integer(3, 12), (3, 12, "log-uniform"), np.array([12, 3])],
+    [randint(3, 13), Integer(3, 12), (3, 12, "log-uniform"), Ordinal([12, 3])],
 )
 def test_the_largest_value_of_each_notation_is_the_limit(values):
     spaces = [{**RATE, "max_iter": values}]
@@ -197,7 +197,7 @@ ITER, TREES = {"last__max_iter": [2, 4], **SIZE}, {"last__n_estimators": (3, 6)}
     "spaces, limits",
     [
         ({"last": Choice([(HIST, ITER), (PLAIN, TREES)])}, {HIST: 4, PLAIN: 6}),
-        ({"last": [HIST, PLAIN], **ITER, **TREES}, {HIST: 4, PLAIN: 6}),
+        ({"last": Categorical([HIST, PLAIN]), **ITER, **TREES}, {HIST: 4, PLAIN: 6}),
         # Without an entry, the limit is the default one.
         ({"last": Choice([(HIST, ITER), (PLAIN, SIZE)])}, {HIST: 4, PLAIN: 8}),
         ([{"last": [HIST], **ITER}, {"last": [DEEP], **SIZE}], {HIST: 4, DEEP: 8}),
@@ -240,6 +240,7 @@ def test_each_model_has_its_own_limit(spaces, limits, monkeypatch):
             "early_stopping=9: SVC provides no scores after",
         ),
         (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces, which has no other"),
+        (None, {"spaces": Space([{"max_iter": (2, 9), **RATE}])}, "which is a Space"),
         (None, {"early_stopping": True}, "an int, 'auto' or None"),
         (None, {"early_stopping": 0}, "'early_stopping' parameter"),
         (None, {"early_stopping": "many"}, "'early_stopping' parameter"),
