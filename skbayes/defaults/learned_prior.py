@@ -180,9 +180,9 @@ def _learned_portfolio(
     regrets = np.vstack(
         [np.array(knowledge["regrets"])[ranks].T for _, knowledge in learners]
     )
-    n_first = min(N_FIRST, len(points))
-    found_points = [point for _, point in points.values()]
-    return Portfolio(space, found_points, regrets / 100.0, n_first)
+    configurations = [point for _, point in points.values()]
+    n_first = min(N_FIRST, len(configurations))
+    return Portfolio(space, configurations, regrets / 100.0, n_first)
 
 
 def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Params:

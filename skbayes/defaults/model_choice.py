@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.multiclass import type_of_target
 
@@ -17,6 +17,7 @@ from skbayes.defaults.names import is_set, names_of
 from skbayes.defaults.parts import ignores_scale, parts_of
 from skbayes.defaults.table import LARGEST, ColumnConverter, Table, is_missing, table_of
 from skbayes.space.notation import Choice, with_sub_spaces
+from skbayes.utils.estimators import is_estimator
 
 # Number of rows of the largest class that five-fold cross-validation needs.
 MIN_OF_CLASS = 5
@@ -336,8 +337,9 @@ def models(
         values, and floats with two whole values are classes. Other numbers are
         quantities.
     extra : sequence of estimators, default=()
-        Further models, such as of LightGBM, with their default spaces. Trees and their
-        ensembles get the columns for trees, and other models get scaled columns.
+        Further classifiers or regressors, such as of LightGBM, with their default
+        spaces. Trees and their ensembles get the columns for trees, and other models
+        get scaled columns.
 
     Returns
     -------
@@ -347,7 +349,8 @@ def models(
     Raises
     ------
     ValueError
-        If `X` or `y` cannot be used. The message contains the reason.
+        If `X` or `y` cannot be used, or if `extra` has models for another task. The
+        message contains the reason.
 
     Notes
     -----
@@ -379,6 +382,10 @@ def models(
         )
     table = table_of(X)
     counts = _class_counts(y, table.n_rows, task)
+    for model in extra:
+        if not is_estimator(model) or is_classifier(model) == (counts is None):
+            kind = "regressors" if counts is None else "classifiers"
+            raise ValueError(f"extra must be {kind} for this y, got {model!r}.")
     facts = DataFacts.of(
         X if table.is_numeric else None, y, TRAIN_SHARE, own_score=True
     )

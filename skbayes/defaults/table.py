@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes import compat
 
@@ -168,6 +168,8 @@ class ColumnConverter(compat.DocumentationLink, TransformerMixin, BaseEstimator)
     ----------
     n_features_in_ : int
         Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if they are all strings.
     is_empty_ : ndarray of shape (n_features,), bool
         Whether a column has only missing values.
 
@@ -211,11 +213,9 @@ class ColumnConverter(compat.DocumentationLink, TransformerMixin, BaseEstimator)
                 "to must be 'numbers', 'dates', 'strings', 'documents' or 'frame', got "
                 f"{self.to!r}."
             )
-        names, columns = getattr(X, "columns", None), _columns_of(X)
-        self.n_features_in_ = len(columns)
+        validate_data(self, X, skip_check_array=True)
+        columns = _columns_of(X)
         self.is_empty_ = np.array([all(map(is_missing, column)) for column in columns])
-        if names is not None and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.array(list(names), dtype=object)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -238,6 +238,7 @@ class ColumnConverter(compat.DocumentationLink, TransformerMixin, BaseEstimator)
 
             return pandas.DataFrame(X).infer_objects()
         check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
         columns = _columns_of(X)
         if self.to == "numbers":
             numbers = _table_of_numbers(X, columns)

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -235,6 +236,8 @@ def importance(
     """
     if top is not None and not 0 < top <= 1:
         raise ValueError(f"top must be in (0, 1] or None, got {top!r}.")
+    if not isinstance(n_pairs, Integral) or n_pairs < 0:
+        raise ValueError(f"n_pairs must be an integer >= 0, got {n_pairs!r}.")
     params, y, weights, space = _read(source, metric, space)
     if len(y) < 2:
         raise ValueError("source: fewer than two configurations have a score.")
@@ -296,9 +299,9 @@ def _read(
         raise ValueError(
             "metric: the search has several metrics; give the name of one."
         )
-    kept = np.flatnonzero(record.scored).tolist()
-    weights = np.array([record.trials[i].fitted.mean() for i in kept])
-    return [record.params[i] for i in kept], record.score[kept], weights, record.space
+    rows = np.flatnonzero(record.scored).tolist()
+    weights = np.array([record.trials[i].fitted.mean() for i in rows])
+    return [record.params[i] for i in rows], record.score[rows], weights, record.space
 
 
 def _domains(space: Space) -> list[_Domain]:

@@ -191,7 +191,7 @@ class ParallelCoordinatesDisplay(_Display):
         """Return the height of each line at each axis, shape (n_trials, n_axes)."""
         columns = []
         for scale, v in zip(self.scales, self.values, strict=True):
-            u = _positions(scale, v)
+            u = scale.positions(v)
             columns.append(u + self._spread(scale) if scale.kind == "options" else u)
         low, high = self._ends()
         columns.append((np.clip(self.record.shown, low, high) - low) / (high - low))
@@ -287,13 +287,6 @@ class ParallelCoordinatesDisplay(_Display):
         ax.spines[:].set_visible(False)
 
 
-def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
-    """Return heights on an axis; options have margins above and below."""
-    if scale.kind == "options":
-        return (v + 0.5) / (scale.high + 1.0)
-    return scale.positions(v)
-
-
 def _draw_axis(ax: Any, at: int, scale: ParameterScale) -> None:
     from matplotlib.patheffects import withStroke
 
@@ -303,7 +296,7 @@ def _draw_axis(ax: Any, at: int, scale: ParameterScale) -> None:
     line = {"color": shades.gray, "linewidth": 1.0, "zorder": 2}
     ax.plot([at, at], [0, 1], **line)
     v, labels = scale.ticks()
-    u = _positions(scale, np.asarray(v, dtype=float))
+    u = scale.positions(np.asarray(v, dtype=float))
     for place, label in zip(u, labels, strict=True):
         ax.plot([at - 0.03, at], [place, place], **line)
         ax.text(at - 0.06, place, label, **text)

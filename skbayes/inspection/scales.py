@@ -69,7 +69,9 @@ class ParameterScale:
         return np.array([v if is_number(v) else math.nan for v in values], dtype=float)
 
     def positions(self, v: FloatArray) -> FloatArray:
-        """Return the positions of values along the axis."""
+        """Return positions along the axis; options have margins at both ends."""
+        if self.kind == "options":
+            return (v + 0.5) / (self.high + 1.0)
         ends = np.array([self.low, self.high])
         if self.kind == "log":
             v, ends = np.log(v), np.log(ends)

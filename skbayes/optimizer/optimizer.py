@@ -475,9 +475,7 @@ def _check_acquisition(acquisition: Any) -> Acquisition:
 def _check_pair(surrogate: Any, acquisition: Any, n_objectives: int) -> None:
     """Raise a ValueError if surrogate and acquisition function are incompatible."""
     is_model = capability(surrogate, "predicts_scores")
-    shown = repr(surrogate)
-    if not isinstance(surrogate, str):
-        shown = type(surrogate).__name__
+    shown = repr(surrogate) if isinstance(surrogate, str) else type(surrogate).__name__
     if not is_model and not acquisition.is_improvement:
         raise ValueError(
             f"acquisition {type(acquisition).__name__} cannot be used with surrogate "

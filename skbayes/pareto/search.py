@@ -663,7 +663,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
 def _check_choice(choice: Any, names: list[str], parameter: str) -> None:
     """Raise ValueError if a value does not choose a point of the front."""
-    if callable(choice) or isinstance(choice, Integral | np.bool_):
+    is_bool = isinstance(choice, bool | np.bool_)
+    is_row = isinstance(choice, Integral) and not is_bool
+    if callable(choice) or (is_bool if parameter == "refit" else is_row):
         return
     if isinstance(choice, str) and (choice == "knee" or choice in names):
         return

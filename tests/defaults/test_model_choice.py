@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.linear_model import Lasso
 from sklearn.naive_bayes import GaussianNB
 
 from skbayes import BayesSearchCV
@@ -276,14 +277,16 @@ def test_the_target_and_the_size_determine_the_models():
 
 def test_further_models_get_the_columns_for_their_kind():
     X, calibrated = frame(c=CLASSES), CalibratedClassifierCV(GaussianNB())
-    choice = models(X, VALUES, extra=[GradientBoostingRegressor(), GaussianNB()])
+    choice = models(X, VALUES, extra=[GradientBoostingRegressor(), Lasso()])
     *_, (_, trees), (_, other) = pairs_of(choice.search_spaces["model"])
     assert "OrdinalEncoder" in repr(trees["columns"])
     assert "OneHotEncoder" in repr(other["columns"])
-    assert "model__subsample" in trees and "model__var_smoothing" in other
+    assert "model__subsample" in trees and "model__alpha" in other
     choice = models(X, CODES, extra=[calibrated])
     spaces = [space for _, space in pairs_of(choice.search_spaces["model"])]
     assert ["model__method" in space for space in spaces] == [False] * 6 + [True]
+    with pytest.raises(ValueError, match="extra must be regressors for this y, got G"):
+        models(X, VALUES, extra=[GaussianNB()])
 
 
 def test_boosting_receives_categories():
@@ -433,3 +436,5 @@ def test_dates_numbers_and_strings_are_converted():
     assert list(parts.fit(frame()).get_feature_names_out())[-1] == "number_hour"
     with pytest.raises(ValueError, match="to must be"):
         ColumnConverter(to="images").fit(NUMBERS)
+    with pytest.raises(ValueError, match="X has 3 features, but ColumnConverter is"):
+        strings.transform([["a", "b", "c"]])

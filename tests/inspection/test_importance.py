@@ -205,14 +205,14 @@ def test_pruned_trials_count_by_the_share_of_their_folds():
     assert ImportanceDisplay.from_search(history).importance.single == {"a": 1.0}
 
 
-def test_seeds_decide_and_top_is_checked():
+def test_seeds_decide_and_arguments_are_checked():
     table = load_nmt("zh-en")
     results = [importance(table, n_estimators=9, random_state=s) for s in (0, 0, 1)]
     assert results[0] == results[1] != results[2]
     assert load_nmt("zh-en").digest == table.digest
-    for top in (0, 1.5):
-        with pytest.raises(ValueError, match="top must be"):
-            importance(table, top=top)
+    for name, value in (("top", 0), ("top", 1.5), ("n_pairs", -1), ("n_pairs", 1.5)):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            importance(table, **{name: value})
 
 
 def test_bars_are_the_numbers_in_order():

@@ -281,7 +281,7 @@ def test_select_refuses_what_is_not_on_the_front():
     search = make(n_iter=2, initial_points=points).fit(X, y)
     with pytest.raises(ValueError, match="choice=1 is not on the front"):
         search.select(1, X, y)
-    for wrong in ("speed", 0.5):
+    for wrong in ("speed", 0.5, True):
         with pytest.raises(ValueError, match="objectives.*the number of a trial"):
             search.select(wrong, X, y)
 

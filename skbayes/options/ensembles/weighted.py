@@ -75,11 +75,13 @@ class _WeightedEnsemble(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there are no members, or if the weights are not numbers of at least 0.
+            If there are no members, if the weights are not numbers of at least 0, or
+            if the predictions for such targets cannot be averaged.
         """
         n = len(self.estimators)
         weights = np.ones(n) if self.weights is None else np.asarray(self.weights)
-        if not n or weights.shape != (n,) or weights.min() < 0.0 or not weights.any():
+        is_valid = n > 0 and weights.shape == (n,) and bool(np.all(weights >= 0.0))
+        if not is_valid or not 0.0 < weights.sum() < np.inf:
             raise ValueError(
                 "estimators must not be empty, and weights must be None or a number "
                 f">= 0 for each of {n} estimators, not all 0, got {self.weights!r}."

@@ -148,7 +148,10 @@ def test_labels_other_than_0_and_1_are_refused():
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"estimators": []}, *({"weights": w} for w in ([1], [-1, 2], [0, 0]))],
+    [
+        {"estimators": []},
+        *({"weights": w} for w in ([1], [-1, 2], [0, 0], [np.nan, 1])),
+    ],
 )
 def test_wrong_members_and_weights_are_refused(arguments):
     ensemble = WeightedEnsembleClassifier(**{"estimators": MEMBERS, **arguments})
