@@ -206,8 +206,6 @@ N_SIGN_POINTS = 10
 # Minimum distance between simple end and optimum for a sign.
 LEAST_ROOM = 0.02
 
-Params = dict[str, Any]
-
 
 class RoundRobinOptimizer:
     """Optimizers that take turns: the (k mod B)-th proposes the k-th configuration.
@@ -238,12 +236,6 @@ class RoundRobinOptimizer:
         share = None if budget is None else budget / len(self.optimizers)
         for optimizer in self.optimizers:
             optimizer.limit_costs(limit, share)
-
-    def ask(self, n: int | None = None) -> Params | list[Params]:
-        """Propose a configuration, or a list of `n`."""
-        if n is None:
-            return self.propose().params
-        return [self.propose().params for _ in range(n)]
 
     def propose(self, max_cost: float | None = None) -> Configuration:
         """Propose one configuration, with its encoding."""

@@ -214,9 +214,8 @@ class ObservedTrials:
         scores = check_scores(score, self._n_objectives)
         variances = check_noises(noise, self.surrogate, len(scores))
         # A single NaN marks a failure for any number of objectives.
-        if self._n_objectives is None and (
-            len(scores) > 1 or not math.isnan(scores[0])
-        ):
+        is_failure = len(scores) == 1 and math.isnan(scores[0])
+        if self._n_objectives is None and not is_failure:
             self._set_n_objectives(len(scores))
         # A failure is replaced by the worst score, without additional noise.
         pairs = zip(scores, variances, strict=True)

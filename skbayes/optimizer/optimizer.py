@@ -394,9 +394,8 @@ class Optimizer(ObservedTrials, PickledVersion):
         k = len(self._observed) + len(pending)
         rng = make_generator(self._seed, Stream.PROPOSAL, k)
         observations = self._observations()
-        if len(self._learned) + k < self._n_initial or not self._can_decide(
-            observations
-        ):
+        is_initial = len(self._learned) + k < self._n_initial
+        if is_initial or not self._can_decide(observations):
             design = self._design[k : k + 1]
             if len(design) and not self._candidates.filter_new(design)[0]:
                 design = design[:0]
@@ -407,9 +406,8 @@ class Optimizer(ObservedTrials, PickledVersion):
             proposer, observations = optional_parts.fit_constrained(
                 self._proposer, self._constraint_models, observations
             )
-        proposer = proposer.with_terms(
-            [*proposer.terms, *self._terms(observations, limits)]
-        )
+        terms = [*proposer.terms, *self._terms(observations, limits)]
+        proposer = proposer.with_terms(terms)
         ranked = proposer.rank(self._candidates, observations.incumbents, rng)
         row = self._first(ranked, limits if self._proposer.needs_scores else None, rng)
         improvement = proposer.expected_improvement(row) if len(ranked) else None

@@ -138,6 +138,10 @@ def side_by_side(space=PLANE, n=3):
     return RoundRobinOptimizer([Optimizer(space, random_state=k) for k in range(n)])
 
 
+def ask(optimizer, n=1):
+    return [optimizer.propose().params for _ in range(n)]
+
+
 def score(params):
     return -((params["a"] - 0.3) ** 2) - params["b"]
 
@@ -148,13 +152,13 @@ def test_each_optimizer_proposes_as_if_it_were_alone(n_under_way):
     asked, waiting = [], []
     for _ in range(12):
         while len(waiting) < n_under_way:
-            waiting.append(together.ask())
+            waiting += ask(together)
         asked.append(waiting.pop(0))
         together.tell(asked[-1], score(asked[-1]))
     for number in range(3):
         alone = Optimizer(PLANE, random_state=number)
         for params in asked[number::3]:
-            assert alone.ask() == params
+            assert ask(alone) == [params]
             alone.tell(params, score(params))
 
 
@@ -171,20 +175,19 @@ def test_scores_of_equal_configurations_belong_to_their_proposals():
 
 def test_proposals_of_an_earlier_run_are_pending():
     one, other = side_by_side(), side_by_side()
-    for params in one.ask(7):
+    for params in ask(one, 7):
         other.pend(params)
-    for params in one.ask(2):
-        assert other.ask() == params
+    assert ask(one, 2) == ask(other, 2)
 
 
 def test_forgotten_configurations_can_be_proposed_again():
     together = side_by_side({"x": [1, 2]}, 2)
     assert together.n_configurations == 4
-    first = together.ask(4)
+    first = ask(together, 4)
     together.tell(first[0], 1.0)
     together.forget(first[3])
     assert [one.n_told for one in together.optimizers] == [1, 0]
-    assert together.ask() == first[3]
+    assert ask(together) == first[3:]
 
 
 def test_a_withdrawn_proposal_does_not_change_the_next_one():
@@ -192,16 +195,15 @@ def test_a_withdrawn_proposal_does_not_change_the_next_one():
     first = plain.propose()
     other.forget(other.propose())
     other.pend(first)
-    assert [plain.ask() for _ in range(5)] == [other.ask() for _ in range(5)]
+    assert ask(plain, 5) == ask(other, 5)
 
 
 def test_costs_are_those_of_the_proposing_optimizer():
     together = side_by_side()
-    params = together.ask()
+    (params,) = ask(together)
     assert together.expected_cost(params) is None
     together.tell(params, 1.0, cost=2.0)
-    together.ask(2)
-    params = together.ask()
+    params = ask(together, 3)[-1]
     assert together.expected_cost(params) == pytest.approx(2.0)
     together.limit_costs(3.0, 9.0)
     for one in together.optimizers:
