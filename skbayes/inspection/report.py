@@ -74,7 +74,7 @@ def write_report(search: FittedSearch, path: str | os.PathLike[str]) -> Path:
     page = PAGE.format(
         title=title, result=result, figure=_image(record), trials=_trials(record)
     )
-    target.write_text(printable(page, kept="\n\t"), encoding="utf-8")
+    target.write_text(printable(page, except_for="\n\t"), encoding="utf-8")
     return target
 
 

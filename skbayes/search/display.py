@@ -38,7 +38,7 @@ class ResultDisplay(compat.DocumentationLink):
                 drawn = diagram()
             except Exception:  # it uses names of parameters as regular expressions
                 drawn = f"<pre>{escape(repr(self))}</pre>"
-            return printable(drawn, kept="\n\r\t") + outside.result_html(self)
+            return printable(drawn, except_for="\n\r\t") + outside.result_html(self)
 
         return page
 

@@ -31,7 +31,7 @@ ELSEWHERE = [
 ]
 
 # Maximum number of suggested names.
-MOST = 3
+MAX_SUGGESTIONS = 3
 
 
 def suggest(name: str, names: Iterable[str]) -> list[str]:
@@ -55,8 +55,8 @@ def suggest(name: str, names: Iterable[str]) -> list[str]:
         ]
     for rule in rules:
         if similar := list(filter(rule, names)):
-            return similar[:MOST]
-    return difflib.get_close_matches(name, names, n=MOST)
+            return similar[:MAX_SUGGESTIONS]
+    return difflib.get_close_matches(name, names, n=MAX_SUGGESTIONS)
 
 
 def _bare(name: str) -> str:

@@ -21,12 +21,12 @@ _CELL = (
 )
 
 
-def printable(text: str, kept: str = "") -> str:
-    """Replace control characters except `kept`, and characters without an encoding."""
+def printable(text: str, except_for: str = "") -> str:
+    """Replace control characters, `except_for` some, and those without an encoding."""
     if text.isprintable():
         return text
     return "".join(
-        "\N{REPLACEMENT CHARACTER}" if c not in kept and _is_control(c) else c
+        "\N{REPLACEMENT CHARACTER}" if c not in except_for and _is_control(c) else c
         for c in text
     )
 

@@ -18,7 +18,7 @@ from skbayes.utils.texts import html_table, one_line, printable
 )
 def test_control_characters_are_replaced(text, expected):
     assert printable(text) == expected
-    assert printable("a\n\tb\r", kept="\n\t") == "a\n\tb\ufffd"
+    assert printable("a\n\tb\r", except_for="\n\t") == "a\n\tb\ufffd"
     assert one_line("Pipeline(steps=[1,\n      2])\r\n\x1b[A") == (
         "Pipeline(steps=[1, 2]) \ufffd[A"
     )

@@ -23,7 +23,7 @@ class _FoldCallbacks(FoldAspect):
         return contextlib.nullcontext()
 
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
-        """Keep whether a callback requests to stop the search."""
+        """Record whether a callback requests to stop the search."""
         stop = call.fold.parts[self.name].stop_requested
         return result.keeping(stop_requested=stop)
 
@@ -56,7 +56,7 @@ class Callbacks(Aspect):
         return self.tasks.fits_of_trial(evaluation.number, n_splits)
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Note whether a callback ends the search."""
+        """Record whether a callback requests to stop the search."""
         stop = any(fold.kept.get("stop_requested") for fold in trial.folds)
         extras = trial.extras | {"stop_requested": True}
         return replace(trial, extras=extras) if stop else trial

@@ -24,13 +24,13 @@ _FIT_TIME_ATTRIBUTES = (
 
 def _without_fit_state(search: BaseSearchCV) -> BaseSearchCV:
     """Return a shallow copy of `search` without its context and earlier results."""
-    light = copy.copy(search)
-    light.__dict__ = {
+    copied = copy.copy(search)
+    copied.__dict__ = {
         name: value
         for name, value in vars(search).items()
         if name not in _FIT_TIME_ATTRIBUTES and not name.endswith("_")
     } | dict.fromkeys(getattr(search, "_not_sent", ()))
-    return light
+    return copied
 
 
 def _trimmed(context: Any) -> Any:
@@ -133,9 +133,9 @@ class TaskTree(Tasks):
     def searching(self, max_fits: float) -> Iterator[None]:
         """Report the search, with infinite `max_fits` if there is no maximum."""
         if self._root is not None:
-            most = max_fits if np.isfinite(max_fits) else None
+            max_subtasks = max_fits if np.isfinite(max_fits) else None
             self._fits = self._root.subcontext(
-                task_name="search", max_subtasks=most, sequential_subtasks=False
+                task_name="search", max_subtasks=max_subtasks, sequential_subtasks=False
             )
             # Set the attribute here instead of in the fits, which may run in threads.
             self._fits._children_map = _Children()

@@ -70,10 +70,10 @@ def _parsed(settings: Settings, objective: Objective) -> Constraints:
     scoring = settings.scoring
     if isinstance(scoring, str):
         metrics[scoring] = "score"
-    # The metrics of a callable are not known before the first fit.
-    open_ended = callable(scoring)
     measured = {*objective.measures, *COSTS}
-    return parse_constraints(settings.bounds, metrics, measured, open_ended)
+    # The metrics of a callable are not known before the first fit.
+    any_metric = callable(scoring)
+    return parse_constraints(settings.bounds, metrics, measured, any_metric)
 
 
 def outcome_scorer(parsed: Callable[[], tuple[Settings, Objective]]) -> Any:

@@ -45,7 +45,7 @@ from skbayes.utils.ranking import total_violation
 
 # Lower limit of outcome / bound, because the logarithm of 0 is undefined. Its inverse
 # is the upper limit.
-LEAST_SHARE = 1e-3
+MIN_RATIO = 1e-3
 
 _BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)\s*")
 
@@ -64,8 +64,8 @@ class Bound:
         if math.isnan(value):
             return math.nan
         if self.is_log:
-            share = min(max(value / self.limit, LEAST_SHARE), 1.0 / LEAST_SHARE)
-            slack = math.log(share)
+            ratio = min(max(value / self.limit, MIN_RATIO), 1.0 / MIN_RATIO)
+            slack = math.log(ratio)
         else:
             slack = (value - self.limit) / max(1.0, abs(self.limit))
         return slack if self.is_upper else -slack
@@ -167,7 +167,7 @@ class Constraints:
         The uncertainty of the mean over all splits is estimated from the variance
         between the first folds (Student's distribution). One fold is not sufficient.
         """
-        return any(_chance(bound, folds, n_splits) < risk for bound in self.bounds)
+        return any(_probability(bound, folds, n_splits) < risk for bound in self.bounds)
 
     def unreachable(self, trials: History) -> list[str]:
         """Return a sentence for each bound that no complete trial satisfies.
@@ -176,11 +176,10 @@ class Constraints:
         """
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         last = max((trial.fidelity.stage for trial in complete), default=0)
-        of_last = [trial for trial in complete if trial.fidelity.stage == last]
-        by_trial = [trial.outcomes for trial in of_last]
+        outcomes = [t.outcomes for t in complete if t.fidelity.stage == last]
         sentences = []
         for bound in self.bounds:
-            values = [float(means.get(bound.name, math.nan)) for means in by_trial]
+            values = [float(means.get(bound.name, math.nan)) for means in outcomes]
             values = [value for value in values if math.isfinite(value)]
             if values and not any(bound.slack(value) <= 0.0 for value in values):
                 extreme_name = "smallest" if bound.is_upper else "largest"
@@ -203,7 +202,7 @@ def _metric(name: str, result: Mapping[str, Any]) -> float:
     return scores[name]
 
 
-def _chance(bound: Bound, folds: Sequence[FoldResult], n_splits: int) -> float:
+def _probability(bound: Bound, folds: Sequence[FoldResult], n_splits: int) -> float:
     """Return the probability that the mean over all splits satisfies a bound."""
     outcomes = [fold.extras.get("outcomes", {}) for fold in folds]
     slacks = [bound.slack(by_name.get(bound.name, math.nan)) for by_name in outcomes]
@@ -245,12 +244,12 @@ def parse_constraints(
     texts: Mapping[str, Any],
     metrics: Mapping[str, str],
     measured_metrics: Collection[str],
-    open_ended: bool,
+    any_metric: bool,
 ) -> Constraints:
     """Parse bounds by name of the outcome; TypeError or ValueError if one is wrong.
 
-    `metrics` are the keys of the metrics of the search, some of which are measures. If
-    the search is `open_ended`, any other name may be a metric.
+    `metrics` are the keys of the metrics of the search, some of which are measures.
+    With `any_metric`, any other name may be a metric, too.
     """
     constraints = Constraints()
     bounds: list[Bound] = []
@@ -266,7 +265,7 @@ def parse_constraints(
                 )
             quantity, value = value
         parsed = parse_measurement(quantity, metrics)
-        if parsed is None and isinstance(quantity, str) and open_ended:
+        if parsed is None and isinstance(quantity, str) and any_metric:
             parsed = "metric", quantity
         if parsed is None:
             raise _unknown(name, quantity, metrics)

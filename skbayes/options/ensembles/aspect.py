@@ -13,30 +13,30 @@ from skbayes.trial.fast_metrics import Target
 from skbayes.trial.fold import FoldAspect, FoldCall, Job
 from skbayes.trial.records import FoldResult, Trial, TrialState
 
-# Maximum number of trials whose predictions are kept, and their size in bytes.
-N_KEPT, MEMORY_LIMIT = 100, 1e9
+# Maximum number of trials whose predictions are stored, and their size in bytes.
+MAX_STORED, MEMORY_LIMIT = 100, 1e9
 
 
 @dataclass
-class KeptPredictions:
+class PredictionStore:
     """Predictions of the best trials on each test set, by number of the trial."""
 
     responses: dict[int, list[Response]] = field(default_factory=dict)
     # Stage and score; the trials of earlier stages are dropped first.
     _ranks: dict[int, tuple[int, float]] = field(default_factory=dict)
 
-    def add(self, trial: Trial, parts: list[Response]) -> None:
+    def add(self, trial: Trial, responses: list[Response]) -> None:
         """Add a trial, and drop the worst ones beyond the limits."""
-        self.responses[trial.number] = parts
+        self.responses[trial.number] = responses
         self._ranks[trial.number] = trial.fidelity.stage, trial.score
-        while len(self._ranks) > N_KEPT or self._size > MEMORY_LIMIT:
+        while len(self._ranks) > MAX_STORED or self._size > MEMORY_LIMIT:
             worst = min(self._ranks, key=lambda k: (self._ranks[k], -k))
             del self._ranks[worst], self.responses[worst]
 
     @property
     def _size(self) -> int:
-        every = self.responses.values()
-        return sum(part.values.nbytes for parts in every for part in parts)
+        by_trial = self.responses.values()
+        return sum(fold.values.nbytes for folds in by_trial for fold in folds)
 
 
 class _FoldPredictions(FoldAspect):
@@ -49,7 +49,7 @@ class _FoldPredictions(FoldAspect):
         self.target = target
 
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
-        """Keep the predictions."""
+        """Pass on the predictions until the trial is closed."""
         if result.fit_error is not None:
             return result
         X, _ = call.test_set()
@@ -68,18 +68,17 @@ class Predictions(Aspect):
     name = "predictions"
 
     def check(self, job: Job, models: Sequence[Any]) -> None:
-        """Note the kind of the target."""
-        self._target, self.kept = Target.of(models[0], job.y), KeptPredictions()
+        """Determine the kind of the target."""
+        self._target, self.store = Target.of(models[0], job.y), PredictionStore()
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that predicts the test set."""
         return _FoldPredictions(self._target)
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Keep the predictions of a trial that can be a member of an ensemble."""
+        """Store the predictions of a trial that can be a member of an ensemble."""
         responses = [fold.kept.get("response") for fold in trial.folds]
-        parts = [part for part in responses if part is not None]
         is_usable = trial.state == TrialState.COMPLETE and trial.feasible
-        if is_usable and len(parts) == len(responses) and math.isfinite(trial.score):
-            self.kept.add(trial, parts)
+        if is_usable and None not in responses and math.isfinite(trial.score):
+            self.store.add(trial, responses)
         return trial

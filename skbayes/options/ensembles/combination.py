@@ -92,28 +92,28 @@ class FoldScorer:
         self.target = Target.of(self.plan.model, self.plan.y)
         metric = fast_metric(self.name, self.method, self.target)
         self._formula = None if self.score_params else metric
-        self._sets = [self._test_set(fold) for fold in range(len(self.plan.splits))]
+        self._test_sets = [self._test_set(k) for k in range(len(self.plan.splits))]
 
     def __call__(self, fold: int, values: Array) -> float:
         """Return the score of average outputs on one split."""
-        X, y, _, params = self._sets[fold]
+        X, y, _, params = self._test_sets[fold]
         classifies, target = is_classifier(self.plan.model), self.target
         methods = methods_of(values, self.method, target, classifies)
-        stored: StagedEstimator = StagedRegressor(X, methods)
+        estimator: StagedEstimator = StagedRegressor(X, methods)
         if classifies:
-            stored = StagedClassifier(X, methods, target.classes_of_columns)
+            estimator = StagedClassifier(X, methods, target.classes_of_columns)
         try:
             with config_context(skip_parameter_validation=True):
-                score = self.scorer(stored, X, y, **params)
+                score = self.scorer(estimator, X, y, **params)
         except Exception:
             score = self.plan.settings.missing_score
             if not math.isfinite(score):
                 raise
         return float(score[self.metric] if isinstance(score, Mapping) else score)
 
-    def fast(self, fold: int, values: Array) -> float:
+    def fast_score(self, fold: int, values: Array) -> float:
         """Return the score, by a fast formula for common metrics; NaN is the worst."""
-        codes = self._sets[fold][2]
+        codes = self._test_sets[fold][2]
         if self._formula is None or codes is None:
             score = self(fold, values)
         else:
@@ -130,8 +130,8 @@ class FoldScorer:
         if self._formula is not None:
             codes = np.asarray(y)
             if classes is not None:
-                is_whole = np.array_equal(np.unique(codes), classes)
-                codes = np.searchsorted(classes, codes) if is_whole else None
+                has_all = np.array_equal(np.unique(codes), classes)
+                codes = np.searchsorted(classes, codes) if has_all else None
         params = compat.check_fit_params(plan.X, dict(self.score_params), test)
         return X, y, codes, params
 
@@ -147,12 +147,12 @@ def select(
     Members are added even if the score decreases. The result is the smallest ensemble
     with the greatest score.
     """
-    path = [[candidates[0]]]
-    while len(path) < n_members:
-        options = [[*path[-1], k] for k in candidates]
-        ordered = sorted(options, key=score, reverse=True)
-        members = next(filter(is_allowed, ordered), None)
+    ensembles = [[candidates[0]]]
+    while len(ensembles) < n_members:
+        extended = [[*ensembles[-1], number] for number in candidates]
+        best_first = sorted(extended, key=score, reverse=True)
+        members = next(filter(is_allowed, best_first), None)
         if members is None:
             break
-        path.append(members)
-    return max(path, key=score)
+        ensembles.append(members)
+    return max(ensembles, key=score)

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from skbayes import compat
-from skbayes.options.ensembles.aspect import N_KEPT, Predictions
+from skbayes.options.ensembles.aspect import MAX_STORED, Predictions
 from skbayes.options.ensembles.combination import (
     EnsembleResult,
     FoldScorer,
@@ -152,7 +152,7 @@ class Candidates:
         """Return the mean score, by a fast formula if there is one."""
         folds = range(len(self.plan.splits))
         return float(
-            np.mean([self.scorer.fast(k, self.mean(members, k)) for k in folds])
+            np.mean([self.scorer.fast_score(k, self.mean(members, k)) for k in folds])
         )
 
     def scores(self, members: Members, scorer: FoldScorer | None = None) -> Array:
@@ -171,7 +171,7 @@ class Candidates:
         trial, parts = self.trials[number], self.responses[number]
         if any(part.method != self.method for part in parts):
             return "its predictions and those of the best trial differ in form"
-        if not all(part.is_implied for part in parts):
+        if not all(part.implies_predict for part in parts):
             return f"its predict does not follow from its {self.method}"
         names = self.plan.constraints.names if self.plan.constraints else ()
         key = self.metric or "score"
@@ -241,15 +241,15 @@ def select_ensemble(
         )
         return EnsembleResult({best.number: 1.0}, score, score, reason=reason), []
     numbers = [k for k in candidates.trials if not candidates.obstacle(k)]
-    most = int(plan.refit.options.get("max_members", MAX_MEMBERS))
-    members = select(candidates.score, numbers, most, candidates.is_allowed)
+    max_members = int(plan.refit.options.get("max_members", MAX_MEMBERS))
+    members = select(candidates.score, numbers, max_members, candidates.is_allowed)
     gains = candidates.scores(members) - candidates.scores([best.number])
     gain, std = float(gains.mean()), float(gains.std(ddof=1) / math.sqrt(len(gains)))
     if not is_better(gain, std):
         reason = "no ensemble is better by more than its standard error"
         return EnsembleResult({best.number: 1.0}, score, score, std, reason=reason), []
     counts = Counter(members).most_common()
-    places = {trial.number: row for row, trial in enumerate(ranked)}
+    rows = {trial.number: row for row, trial in enumerate(ranked)}
     size = sum(map(candidates.size, members)) / candidates.size(best.number)
     seconds = sum(map(candidates.seconds, members)) / candidates.seconds(best.number)
     result = EnsembleResult(
@@ -260,7 +260,7 @@ def select_ensemble(
         predict_cost=seconds,
         size_cost=size,
     )
-    return result, [places[number] for number, count in counts for _ in range(count)]
+    return result, [rows[number] for number, count in counts for _ in range(count)]
 
 
 def is_better(gain: float, std: float) -> bool:
@@ -269,31 +269,29 @@ def is_better(gain: float, std: float) -> bool:
 
 
 def _candidates(
-    plan: Plan, ranked: History, best: Trial, metric: str | None
+    plan: Plan, history: History, best: Trial, metric: str | None
 ) -> Candidates:
     """Return the best trials with predictions, of the same fidelity as the best one."""
     comparable = [
         trial
-        for trial in ranked
+        for trial in history
         if trial.state == TrialState.COMPLETE
         and trial.error is None
         and trial.feasible
         and trial.fidelity == best.fidelity
     ]
     # The best trial comes first, even if other trials are equally good.
-    first = [best, *(t for t in History(comparable).best_first() if t is not best)]
-    predictions = plan.aspect(Predictions).kept
-    usable = [
-        trial for trial in first[:N_KEPT] if trial.number in predictions.responses
-    ]
-    trials = {trial.number: trial for trial in usable}
-    if best.number in trials and len(trials) < len(first[:N_KEPT]):
+    others = [trial for trial in History(comparable).best_first() if trial is not best]
+    ranked = [best, *others][:MAX_STORED]
+    responses = plan.aspect(Predictions).store.responses
+    trials = {trial.number: trial for trial in ranked if trial.number in responses}
+    if best.number in trials and len(trials) < len(ranked):
         warn_or_log(
-            f"The ensemble is selected from {len(trials)} of the best "
-            f"{len(first[:N_KEPT])} trials. The others were evaluated in an earlier "
-            "run, or their predictions are too large or failed."
+            f"The ensemble is selected from {len(trials)} of the best {len(ranked)} "
+            "trials. The others were evaluated in an earlier run, or their predictions "
+            "are too large or failed."
         )
-    return Candidates(plan, best, metric, trials, predictions.responses)
+    return Candidates(plan, best, metric, trials, responses)
 
 
 def _obstacle_of_best(candidates: Candidates) -> str:

@@ -46,14 +46,14 @@ def check_averaging(estimator: Any, y: Any, name: str) -> None:
 class Response:
     """Outputs (n_rows, n_columns) of a method of an estimator, with their costs.
 
-    There are columns for all classes, labels or targets. `is_implied` says whether
+    There are columns for all classes, labels or targets. `implies_predict` says whether
     `predict` returns the output of `decide`. `seconds` is the time of the method, and
     `size` the bytes of the estimator, NaN if it cannot be pickled.
     """
 
     method: str
     values: Array
-    is_implied: bool
+    implies_predict: bool
     seconds: float
     size: float
 
@@ -118,18 +118,18 @@ def measured_response(estimator: Any, X: Any, target: Target) -> Response:
     """Return the outputs of a fitted estimator, with their costs."""
     begin = time.perf_counter()
     values, method = outputs_of(estimator, X, target), method_of(estimator, target)
-    seconds, size, is_implied = time.perf_counter() - begin, math.nan, True
+    seconds, size, implies_predict = time.perf_counter() - begin, math.nan, True
     if method != "predict":
         predicted = estimator.predict(X)
         if hasattr(predicted, "toarray"):
             predicted = predicted.toarray()
         decided = decide(values, method, target)
-        is_implied = np.array_equal(
+        implies_predict = np.array_equal(
             np.asarray(predicted).reshape(decided.shape), decided
         )
     with contextlib.suppress(Exception):  # it may be impossible to pickle
         size = float(model_size(estimator))
-    return Response(method, values, is_implied, seconds, size)
+    return Response(method, values, implies_predict, seconds, size)
 
 
 def methods_of(values: Array, method: str, target: Target, classifies: bool) -> Outputs:

@@ -116,8 +116,8 @@ class _WeightedEnsemble(MetaEstimatorMixin, BaseEstimator):
         (self.response_method_,) = methods
         self.lists_labels_ = False
         if self.target_.n_outputs and self.response_method_ == "predict_proba":
-            one, _ = compat.safe_split(self, X, None, [0])
-            self.lists_labels_ = isinstance(first.predict_proba(one), list)
+            row, _ = compat.safe_split(self, X, None, [0])
+            self.lists_labels_ = isinstance(first.predict_proba(row), list)
         return self
 
     def _average(self, X: Any) -> Array:
@@ -128,11 +128,11 @@ class _WeightedEnsemble(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.estimators:
-            every = [get_tags(model) for model in self.estimators]
+            members = list(map(get_tags, self.estimators))
             for name in ("sparse", "allow_nan", "string", "categorical"):
-                has = all(getattr(its.input_tags, name) for its in every)
-                setattr(tags.input_tags, name, has)
-            several = all(its.target_tags.multi_output for its in every)
+                accepts = all(getattr(member.input_tags, name) for member in members)
+                setattr(tags.input_tags, name, accepts)
+            several = all(member.target_tags.multi_output for member in members)
             tags.target_tags.multi_output = several
         return tags
 
@@ -142,8 +142,8 @@ def _fitted(model: Any, X: Any, y: Any, train: Any, params: dict) -> Any:
     model = clone(model)
     if train is None:
         return model.fit(X, y, **params)
-    cut = compat.check_fit_params(X, params, train)
-    return model.fit(*compat.safe_split(model, X, y, train), **cut)
+    params_of_rows = compat.check_fit_params(X, params, train)
+    return model.fit(*compat.safe_split(model, X, y, train), **params_of_rows)
 
 
 class WeightedEnsembleClassifier(ClassifierMixin, _WeightedEnsemble):

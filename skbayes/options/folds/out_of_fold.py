@@ -34,9 +34,9 @@ def fits_of_trial(plan: Plan, trial: Trial) -> list[Any]:
         model = configured(plan.estimator, params)
         train, _ = job.split(split, sample)
         X_train, y_train = compat.safe_split(model, X, y, train)
-        cut = compat.check_fit_params(X, job.fit_params, train)
+        fit_params = compat.check_fit_params(X, job.fit_params, train)
         data = (X_train,) if y is None else (X_train, y_train)
-        fitted.append(model.fit(*data, **cut))
+        fitted.append(model.fit(*data, **fit_params))
     return fitted
 
 
@@ -50,12 +50,13 @@ def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
             # The trial was fitted in an earlier run, whose journal contains no
             # estimators, or with more rounds.
             fits = fits_of_trial(plan, trial)
-        parts: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         if requested.estimators:
-            parts["fold_estimators_"] = fits
+            attributes["fold_estimators_"] = fits
         if (method := requested.method) is not None:
-            parts["oof_predictions_"] = out_of_fold(fits, plan.X, plan.splits, method)
-        return parts
+            values = out_of_fold(fits, plan.X, plan.splits, method)
+            attributes["oof_predictions_"] = values
+        return attributes
 
     if not requested.of_all:
         return results(ranked[best])
