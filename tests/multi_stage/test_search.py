@@ -620,16 +620,16 @@ def test_without_time_for_all_folds_the_best_on_one_fold_is_chosen(fake_clock):
 
 
 def test_fits_of_earlier_stages_are_released(monkeypatch):
-    from skbayes.options.folds.aspect import KeptFits
+    from skbayes.options.folds.aspect import FoldEstimators
 
-    numbers, observe = [], KeptFits.observe
+    numbers, observe = [], FoldEstimators.observe
 
     def observed(self, trial):
         observations = observe(self, trial)
-        numbers.append([*self.kept])
+        numbers.append([*self.by_trial])
         return observations
 
-    monkeypatch.setattr(KeptFits, "observe", observed)
+    monkeypatch.setattr(FoldEstimators, "observe", observed)
     make(return_folds="estimators", n_iter=8).fit(X, y)
     assert len(numbers) == 8
     assert all(len(numbers_kept) == 1 for numbers_kept in numbers)

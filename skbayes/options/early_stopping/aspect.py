@@ -114,10 +114,12 @@ class EarlyStopping(Aspect):
         missing = self.settings.missing_score
         folds = with_chosen_rounds(trial.folds, guide, missing)
         name, settings = round_settings(self.settings.estimator, trial.params)
-        for place in curves:
-            fitted = settings | {name: folds[place].extras["rounds"]}
-            folds[place] = folds[place].with_extras(fitted_params=fitted)
-        rounds = rounds_at(folds[place], choose_rounds([*curves.values()]))
+        for index in curves:
+            fitted = settings | {name: folds[index].extras["rounds"]}
+            folds[index] = folds[index].with_extras(fitted_params=fitted)
+        # All folds of a trial have the same grid.
+        first = folds[next(iter(curves))]
+        rounds = rounds_at(first, choose_rounds([*curves.values()]))
         fitted = settings | {name: rounds}
         extras = trial.extras | {"rounds": rounds, "fitted_params": fitted}
         return replace(trial, folds=folds, extras=extras)

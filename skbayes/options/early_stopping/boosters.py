@@ -125,8 +125,8 @@ class Booster:
 
     def _unsuited_setting(self, model: Any, params: dict[str, Any]) -> str | None:
         """Return the setting of an estimator that prevents scores after each round."""
-        lacking = sorted({self.parameter(model), *self.settings(model)} - params.keys())
-        return f"no parameter {lacking[0]!r}" if lacking else None
+        missing = sorted({self.parameter(model), *self.settings(model)} - params.keys())
+        return f"no parameter {missing[0]!r}" if missing else None
 
     def fit_objection(self, params: Mapping[str, Any]) -> str | None:
         """Return the name of a parameter of `fit` that is not supported, if any."""
@@ -151,7 +151,9 @@ class Booster:
         raise NotImplementedError
 
 
-def _show(staged_outputs: Callable, model: Any, watch: Any, begin: int = 0) -> bool:
+def _watch_rounds(
+    staged_outputs: Callable, model: Any, watch: Any, begin: int = 0
+) -> bool:
     """Pass the rounds after `begin` to the watch; return whether it stops the fit."""
     by_round = enumerate(staged_outputs(model, watch.X), 1)
     return any(n > begin and watch(n, outputs) for n, outputs in by_round)
@@ -218,7 +220,7 @@ class _HistBoosting(_StagedBoosting):
             while done < cap:
                 end = min(end, cap)
                 model.set_params(max_iter=end).fit(X, y, **params)
-                if _show(self._staged_outputs, model, watch, done):
+                if _watch_rounds(self._staged_outputs, model, watch, done):
                     return
                 done, end = end, int(GROWTH * end)
         finally:
@@ -404,7 +406,7 @@ class _CatBoost(Booster):
                 **params,
             }
         model.fit(X, y, **params)
-        _show(self._staged_outputs, model, watch)
+        _watch_rounds(self._staged_outputs, model, watch)
 
     def _staged_outputs(self, model: Any, X: Any) -> Iterator[RoundOutputs]:
         from catboost import Pool

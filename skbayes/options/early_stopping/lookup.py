@@ -45,7 +45,7 @@ class RoundLimits:
         """Return the maximum number of rounds of a configuration."""
         if self.spaces is None:
             return self.cap
-        model, path = final_model(configured(estimator, params))
+        model, path = last_step(configured(estimator, params))
         if (kind := booster_of(model)) is None:
             return self.cap
         name = full_name(path, kind.parameter(model))
@@ -95,7 +95,7 @@ def _kind_of(model: Any) -> Booster | None:
 
 def _objection_to(model: Any) -> str | None:
     """Return the reason why an estimator has no scores after its rounds, or None."""
-    model, _ = final_model(model)
+    model, _ = last_step(model)
     if isinstance(model, Pipeline):
         return f"{type(model).__name__} replaces {_replaced_in(model)!r} of Pipeline"
     kind = _kind_of(model)
@@ -114,7 +114,7 @@ def full_name(path: str, name: str) -> str:
     return f"{path}__{name}" if path else name
 
 
-def final_model(estimator: Any) -> tuple[Any, str]:
+def last_step(estimator: Any) -> tuple[Any, str]:
     """Return the last step of a pipeline that replaces no methods, and its path."""
     path = ""
     while isinstance(estimator, Pipeline) and _replaced_in(estimator) is None:
@@ -132,7 +132,7 @@ def round_settings(
     """
     if params:
         estimator = configured(estimator, params)
-    model, path = final_model(estimator)
+    model, path = last_step(estimator)
     kind = booster_of(model)
     assert kind is not None
     current = model.get_params(deep=False)
@@ -155,7 +155,7 @@ def without_rounds(
 ) -> tuple[Any, RoundLimits]:
     """Return a search space without the numbers of rounds, and their limits."""
     rounds, estimator = settings.early_stopping, settings.estimator
-    model, path = final_model(estimator)
+    model, path = last_step(estimator)
     replacing = [
         option
         for part in _dicts_of(spaces)
@@ -201,7 +201,7 @@ def without_rounds(
 
 def check_rounds(rounds: Any, estimators: Sequence[Any]) -> None:
     """Check that one of the estimators of the trials has rounds that can be scored."""
-    models = [final_model(estimator)[0] for estimator in estimators]
+    models = [last_step(estimator)[0] for estimator in estimators]
     if all(booster_of(model) is None for model in models):
         _check_models(rounds, models, False)
 

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.options.early_stopping.lookup import RoundLimits, booster_of, final_model
+from skbayes.options.early_stopping.lookup import RoundLimits, booster_of, last_step
 from skbayes.trial.fast_metrics import fast_score
 from skbayes.trial.fold import PREDICTING, FoldCall, scored, wrapped_fit
 from skbayes.trial.learning_curves import has_stalled, round_grid
@@ -32,7 +32,7 @@ class WatchedFit:
     ) -> None:
         self._full_grid, self.grid = round_grid(max_rounds), round_grid(cap)
         self._call, self._limits = call, limits
-        self._asked = frozenset(self.grid.tolist())
+        self._scored_rounds = frozenset(self.grid.tolist())
         self._scorer = call.job.options["scorer"]
         self._error: Exception | None = None
         self._last: Any = None
@@ -41,7 +41,7 @@ class WatchedFit:
 
     def fit(self, fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit the estimator while its last step is scored after each round."""
-        model, _ = final_model(self._call.estimator)
+        model, _ = last_step(self._call.estimator)
         booster = booster_of(model)
         if booster is None:
             return fit(X, y, **params)
@@ -55,7 +55,7 @@ class WatchedFit:
             rows, self.y = call.test_set()
             score_params = call.job.score_params
             self._params = compat.check_fit_params(call.job.X, score_params, call.test)
-            self._fast = self._fast_score()
+            self._formula = self._fast_score()
             self._test_rows, self.X = rows, _features(call.estimator, rows)
             self.seconds += time.perf_counter() - begin
             booster.fit(model, X, y, params, self)
@@ -66,7 +66,7 @@ class WatchedFit:
 
     def __call__(self, n_rounds: int, outputs: RoundOutputs) -> bool:
         """Score the outputs after a round; return whether to stop the fit."""
-        if n_rounds not in self._asked:
+        if n_rounds not in self._scored_rounds:
             return False
         begin = time.perf_counter()
         try:
@@ -92,8 +92,8 @@ class WatchedFit:
 
     def _score_of(self, estimator: Any) -> Any:
         """Return the score after a round."""
-        if self._fast is not None:
-            score = self._fast(estimator.outputs)
+        if self._formula is not None:
+            score = self._formula(estimator.outputs)
             if math.isfinite(score):  # otherwise, the scorer raises its own error
                 return score
         return scored(self._scorer, estimator, estimator.X, self.y, self._params)

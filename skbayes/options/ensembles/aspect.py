@@ -77,7 +77,7 @@ class Predictions(Aspect):
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Store the predictions of a trial that can be a member of an ensemble."""
-        responses = [fold.kept.get("response") for fold in trial.folds]
+        responses: list[Any] = [fold.kept.get("response") for fold in trial.folds]
         is_usable = trial.state == TrialState.COMPLETE and trial.feasible
         if is_usable and None not in responses and math.isfinite(trial.score):
             self.store.add(trial, responses)

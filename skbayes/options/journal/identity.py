@@ -72,7 +72,7 @@ def describe_search(
     """Describe the parts of a search that determine its trials, by name."""
     params = _values(settings)
     if "warm_start_from" in params:
-        params["warm_start_from"] = _knowledge(params["warm_start_from"])
+        params["warm_start_from"] = _known_results(params["warm_start_from"])
     data: dict[str, Any] = {"X": X, "y": y}
     data |= {f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)}
     parts: dict[str, Any] = {
@@ -140,15 +140,15 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
     scoring, refit = params.get("scoring"), params.get("refit")
     if scoring is None or isinstance(scoring, str):
         return None
-    named = None
+    metric = None
     if isinstance(refit, str | Mapping):
-        named = refit_choice(refit, scoring).metric
-    if named is None and isinstance(scoring, list | tuple | dict):
+        metric = refit_choice(refit, scoring).metric
+    if metric is None and isinstance(scoring, list | tuple | dict):
         return next(iter(scoring), None)
-    return named
+    return metric
 
 
-def _knowledge(source: Any) -> Any:
+def _known_results(source: Any) -> Any:
     """Return the results of a warm start without times, which differ between runs."""
     study = study_of(source)
     if study is not None:

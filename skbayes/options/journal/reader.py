@@ -111,10 +111,10 @@ def while_running(source: Any, refresh: float) -> Iterator[bool]:
             "refresh needs the path of the journal of a running search, got "
             f"{type(source).__name__}."
         )
-    return _looks(source, float(refresh))
+    return _while_held(source, float(refresh))
 
 
-def _looks(path: str | os.PathLike[str], seconds: float) -> Iterator[bool]:
+def _while_held(path: str | os.PathLike[str], seconds: float) -> Iterator[bool]:
     while is_held(path):
         yield True
         time.sleep(seconds)

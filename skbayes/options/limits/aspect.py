@@ -19,7 +19,7 @@ class Limits(Aspect):
     _is_timed = False
 
     def begin_stage(self, role: str) -> None:
-        """Note whether the trials are only timed."""
+        """Record whether the trials are only timed."""
         self._is_timed = role == "time"
 
     def begin(self, evaluation: Evaluation) -> None:
@@ -48,7 +48,7 @@ class Limits(Aspect):
     def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Abort a trial whose fits took too long, or one of whose fits was aborted."""
         timeout = self.settings.limits.trial_timeout
-        over = timeout is not None and evaluation.seconds(earlier) > timeout
-        if over or has_status(earlier.values(), FoldStatus.ABORTED):
+        took_too_long = timeout is not None and evaluation.seconds(earlier) > timeout
+        if took_too_long or has_status(earlier.values(), FoldStatus.ABORTED):
             return TrialState.TIMED_OUT
         return None

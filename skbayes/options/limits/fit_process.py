@@ -87,9 +87,9 @@ class Settings:
 def _pickled(settings: Mapping[str, Any]) -> bytes:
     """Return joblib's settings, without a backend that cannot be pickled."""
     plain = {name: value for name, value in settings.items() if name != "backend"}
-    for some in (settings, plain):
+    for candidate in (settings, plain):
         with contextlib.suppress(Exception):
-            return cloudpickle.dumps(some)
+            return cloudpickle.dumps(candidate)
     return cloudpickle.dumps({})
 
 

@@ -31,14 +31,14 @@ from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import FitMemory, is_running
 
 # Seconds between checks of the limits of a fit and of the state of the search.
-TICK = 0.05
+CHECK_INTERVAL = 0.05
 
 # Fraction of the memory available to the first fit that may be lost to leaks and caches
 # before the process is replaced.
 MAX_LOST = 0.2
 
 # Seconds to wait for the end of a process.
-LONGEST_END = 5.0
+MAX_END_SECONDS = 5.0
 
 
 class KillableBackend(Backend):
@@ -88,7 +88,7 @@ class KillableBackend(Backend):
         if self._limits.timeout is not None:
             # The timeout begins after the start, at most one second of which is free.
             self.end_after(self._limits.timeout + 1.0)
-        results = self._results(self._files, [None] * self.n_workers)
+        results = self._run_requests(self._files, [None] * self.n_workers)
         self.start_time = time.perf_counter() - begin
         for result in results:
             if result.status == FoldStatus.INTERRUPTED:
@@ -113,15 +113,15 @@ class KillableBackend(Backend):
         self, parallel: Parallel, folds: Sequence[Fold], spent: float = 0.0
     ) -> list[FoldResult]:
         """Run folds in processes; earlier folds of the trial took `spent` seconds."""
-        results = self._sent(folds, spent)
+        results = self._try_processes(folds, spent)
         return self._threads.run(parallel, folds) if results is None else results
 
     def fit_here(self, fold: Fold) -> FoldResult:
         """Run one fold in another process, if this is possible."""
-        results = self._sent([fold])
+        results = self._try_processes([fold])
         return self._threads.fit_here(fold) if results is None else results[0]
 
-    def _sent(
+    def _try_processes(
         self, folds: Sequence[Fold], spent: float = 0.0
     ) -> list[FoldResult] | None:
         """Return the results of folds in processes; None if they cannot be sent."""
@@ -132,22 +132,22 @@ class KillableBackend(Backend):
         except Exception as error:
             self._warn(error)
             return None
-        return self._results(self._files, contents, spent)
+        return self._run_requests(self._files, contents, spent)
 
-    def _results(
+    def _run_requests(
         self,
         files: ProcessBackend,
         contents: Sequence[bytes | None],
         spent: float = 0.0,
     ) -> list[FoldResult]:
         settings = Settings.of_this_thread(self.n_workers)
-        fit = partial(self._result, spent=spent)
+        fit = partial(self._run_request, spent=spent)
         requests = [FitRequest(files.handle, fold, settings) for fold in contents]
         if self.n_workers == 1:
             return list(map(fit, requests))
         return list(self._pool.map(fit, requests))
 
-    def _result(self, request: FitRequest, spent: float) -> FoldResult:
+    def _run_request(self, request: FitRequest, spent: float) -> FoldResult:
         """Run a fit in the process of this thread."""
         limits = dataclasses.replace(self._limits, deadline=self.end, spent=spent)
         try:
@@ -257,11 +257,11 @@ class FitProcess:
         """
         reason = None
         try:
-            while reason is None and not self._pipe.poll(TICK):
+            while reason is None and not self._pipe.poll(CHECK_INTERVAL):
                 if not self.is_alive:  # a child of the fit may keep the pipe open
                     raise EOFError
                 self._check_running()
-                reason = self._excess(limits, begin)
+                reason = self._exceeded(limits, begin)
             content = b"" if reason is not None else self._pipe.recv_bytes()
         except (EOFError, OSError):
             self._check_running()  # its guard may have noticed first that nobody waits
@@ -277,7 +277,7 @@ class FitProcess:
             result = raised_result(error, traceback.format_exc())
         return result
 
-    def _excess(self, limits: FitLimits, begin: float | None) -> AbortReason | None:
+    def _exceeded(self, limits: FitLimits, begin: float | None) -> AbortReason | None:
         if begin is None:
             return limits.overrun_search()
         reason = limits.overrun(time.perf_counter() - begin)
@@ -302,7 +302,7 @@ class FitProcess:
     def _end_text(self) -> str:
         """Return how the process ended, if it was not killed by this process."""
         try:
-            code = self._process.wait(LONGEST_END)
+            code = self._process.wait(MAX_END_SECONDS)
         except subprocess.TimeoutExpired:
             return "The fit closed the connection of its process."
         how = f"exit code {code}"
@@ -314,7 +314,7 @@ class FitProcess:
         """Kill the process and all processes that its fits started."""
         self._process.terminate()
         try:
-            self._process.wait(LONGEST_END)
+            self._process.wait(MAX_END_SECONDS)
         except subprocess.TimeoutExpired:  # such as a read from a disk that is gone
             self._process.kill()
         self._pipe.close()

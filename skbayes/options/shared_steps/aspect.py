@@ -86,15 +86,15 @@ class SharedFit:
     def _load(self) -> tuple[int, _Results]:
         """Return the number of steps whose results are stored, and the results."""
         for place in reversed(range(len(self._steps))):
-            if self._is_stored(place):
+            if self._can_be_stored(place):
                 results = self._store.load(self._keys[place])
                 if results is not None:
                     self.is_used = True
                     return place + 1, results
         return 0, _Results()
 
-    def _is_stored(self, place: int) -> bool:
-        """Return whether the next step depends on more parameters."""
+    def _can_be_stored(self, place: int) -> bool:
+        """Return whether results may be stored: the next step has more parameters."""
         names = [step.names for step in self._steps[place : place + 2]]
         return len(set(names)) == len(names)
 
@@ -126,7 +126,7 @@ class SharedFit:
         self._has_drawn |= _random_state() != state
         self._fitted.append(fitted)
         is_slow = self._last.fit_seconds > LEAST_SECONDS
-        if is_slow and not self._has_drawn and self._is_stored(place):
+        if is_slow and not self._has_drawn and self._can_be_stored(place):
             self._save(self._keys[place], X)
         return X, fitted
 
@@ -242,8 +242,8 @@ class _FoldSteps(FoldAspect):
         """Return whether the steps only transform the test rows, without arguments."""
         job = call.job
         needs_steps = any(aspect.needs_estimator for aspect in job.aspects)
-        has_others = call.options["return_train_score"] or job.score_params
-        return not (needs_steps or has_others or call.reads_steps)
+        has_arguments = call.options["return_train_score"] or job.score_params
+        return not (needs_steps or has_arguments or call.reads_steps)
 
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Add the time of shared steps, so that the times of all trials include it."""

@@ -92,21 +92,21 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
 def known_trials(source: Any, space: Space, metric: str = "score") -> list[KnownTrial]:
     """Return the output of `known_results`, with the costs and failures of studies."""
     try:
-        read = read_trials(source, space, metric)
+        trials = read_trials(source, space, metric)
     except TypeError as error:
         text = f"{error} Pass the configurations of other results as initial_points."
         raise TypeError(text) from None
-    return known_of(read, space, metric)
+    return known_of(trials, space, metric)
 
 
 def known_of(source: Source, space: Space, metric: str) -> list[KnownTrial]:
     """Return the trials of a source in a space that have a comparable score."""
     trials: list[KnownTrial] = []
     n_outside, n_rows = 0, len(source.trials)
-    whole = max(map(_amount, source.trials), default=(1.0, 0))
+    largest = max(map(_amount, source.trials), default=(1.0, 0))
     for trial in source.trials:
         score, noise = math.nan, None
-        if _amount(trial) == whole:
+        if _amount(trial) == largest:
             score, noise = _score_of(trial, metric, source.metric or "score")
         cost = trial.duration or None if source.is_study else None
         scored = math.isfinite(score)
@@ -179,8 +179,8 @@ def promising(plan: Plan, slacks: Sequence[list[float] | None] = ()) -> list[tup
         for trial, values in zip_longest(plan.known_trials, slacks)
         if not np.all(np.isnan(trial.score)) and plan.space.allows(trial.params)
     ]
-    satisfying = [trial for trial, is_kept in allowed if is_kept]
-    return satisfying or [trial for trial, _ in allowed]
+    feasible = [trial for trial, is_feasible in allowed if is_feasible]
+    return feasible or [trial for trial, _ in allowed]
 
 
 def teach(optimizer: Any, plan: Plan) -> None:

@@ -100,7 +100,7 @@ def test_fast_formulas_of_usual_metrics_equal_the_scorers(
     space = {"alpha": (1e-3, 1e6, "log-uniform")} if model is RIDGE else space
     search = BayesSearchCV(model, space, n_iter=3, random_state=0)
     search.set_params(cv=3, surrogate="random", scoring=scoring, refit="ensemble")
-    compared, fast = [], FoldScorer.fast
+    compared, fast = [], FoldScorer.fast_score
 
     def both(scorer, fold, values):
         assert scorer._formula is not None
@@ -109,7 +109,7 @@ def test_fast_formulas_of_usual_metrics_equal_the_scorers(
         np.testing.assert_allclose(score, exact, rtol=1e-12, atol=1e-14)
         return score
 
-    monkeypatch.setattr(FoldScorer, "fast", both)
+    monkeypatch.setattr(FoldScorer, "fast_score", both)
     search.fit(X, y)
     assert compared
 

@@ -290,17 +290,17 @@ def test_predictions_of_an_earlier_run_are_missing_with_a_warning(tmp_path, take
     assert min(search.ensemble_.weights) >= n_first - 1
 
 
-@pytest.mark.parametrize("limit", ["N_KEPT", "MEMORY_LIMIT"])
+@pytest.mark.parametrize("limit", ["MAX_STORED", "MEMORY_LIMIT"])
 def test_only_the_best_trials_store_predictions(limit, monkeypatch, taken):
     size = 8 * 2 * len(y)  # two probabilities per row
-    numbers, add = [], predictions.KeptPredictions.add
+    numbers, add = [], predictions.PredictionStore.add
 
     def added(self, trial, parts):
         add(self, trial, parts)
         numbers.append({*self.responses})
 
-    monkeypatch.setattr(predictions.KeptPredictions, "add", added)
-    monkeypatch.setattr(predictions, limit, 3 * (size if limit != "N_KEPT" else 1))
+    monkeypatch.setattr(predictions.PredictionStore, "add", added)
+    monkeypatch.setattr(predictions, limit, 3 * (size if limit != "MAX_STORED" else 1))
     search = fitted()
     best = [trial.number for trial in search.trials_.best_first()]
     assert numbers[-1] == {*best[:3]} >= {*search.ensemble_.weights}
