@@ -77,7 +77,7 @@ class Feasibility(LogTerm):
             total += slope_of_average(shares, utility[1:], slopes)
         return total
 
-    def keeps(self, X: FloatArray) -> np.ndarray:
+    def expects_feasible(self, X: FloatArray) -> np.ndarray:
         """Return a mask of the configurations (m, D) expected to be feasible."""
         return np.all([p >= log_ndtr(0.0) for p in self._log_probabilities(X)], axis=0)
 
@@ -138,7 +138,7 @@ def fit_constrained(
     observations = dataclasses.replace(
         observations,
         slacks=slacks[:, ~np.all(np.isnan(slacks), axis=0)],
-        pending_feasible=feasibility.keeps(observations.pending),
+        pending_feasible=feasibility.expects_feasible(observations.pending),
     )
     fitted: Proposer = _ConstantProposer()
     if isinstance(proposer, SamplingProposer):

@@ -167,14 +167,14 @@ class InfluenceProposer(Proposer):
             # (max y - f) / (max y - min f) / 2 for unlabeled nodes, else 0.
             depth = np.max(y) - harmonic.values(y)
             depth[labeled] = 0.0
-            deepest = float(np.max(depth))
-            weight = 0.5 * depth / deepest if deepest > 0.0 else np.zeros_like(f)
+            max_depth = float(np.max(depth))
+            weight = 0.5 * depth / max_depth if max_depth > 0.0 else np.zeros_like(f)
         pending = dict.fromkeys(self.graph.places(observations.pending).tolist())
-        waiting = [k for k in pending if k >= 0 and k not in labeled]
-        if waiting:
+        unlabeled_pending = [k for k in pending if k >= 0 and k not in labeled]
+        if unlabeled_pending:
             # A label that equals the prediction does not change f.
             harmonic = harmonic.copy()
-            harmonic.label(waiting)
+            harmonic.label(unlabeled_pending)
         influence, n = harmonic.influence(), len(f)
         total: Any = np.sum(f)
         if rule == "released":

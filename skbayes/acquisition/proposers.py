@@ -281,14 +281,14 @@ class _Maximization:
         values = self.proposer.scores(X)
         best = np.argsort(-values, kind="stable")
         if space.constraint is not None:
-            best = best[self._first_admitted(X[best])]
+            best = best[self._first_allowed(X[best])]
             X, values, best = X[best], values[best], np.arange(len(best))
         refined = self._refined(np.vstack([X[best[:N_STARTS]], incumbents[:1]]))
         X = np.vstack([X, refined])
         values = np.concatenate([values, self.proposer.scores(refined)])
         return X[np.argsort(-values, kind="stable")]
 
-    def _first_admitted(self, X: FloatArray) -> list[int]:
+    def _first_allowed(self, X: FloatArray) -> list[int]:
         """Return the indices of at most `N_STARTS` new and allowed rows.
 
         After the first one, only a few rows are checked, because a constraint may be
@@ -343,7 +343,7 @@ class _Maximization:
 
     def _step(self, X: FloatArray, stepped: np.ndarray) -> FloatArray:
         """Move each row to its best neighbor if this is better."""
-        space, admit = self.candidates.space, self.candidates.filter_new
+        space, filter_new = self.candidates.space, self.candidates.filter_new
         neighbors, origins = [X], [np.arange(len(X))]
         for row, origin in zip(X, origins[0], strict=True):
             for column in stepped[~np.isnan(row[stepped])]:
@@ -354,7 +354,7 @@ class _Maximization:
                 origins.append(np.full(len(positions), origin))
         rows, origin_of = space.snap(np.vstack(neighbors)), np.concatenate(origins)
         if space.constraint is None:
-            allowed = admit(rows)
+            allowed = filter_new(rows)
             allowed[: len(X)] = True
             rows, origin_of = rows[allowed], origin_of[allowed]
         values = self.proposer.scores(rows)
@@ -368,8 +368,8 @@ class _Maximization:
             # The ranked rows include the row itself.
             better = ranked[: np.flatnonzero(ranked == place)[0]]
             checked = better[:MAX_CHECKED_NEIGHBORS].tolist()
-            admitted = (k for k in checked if admit(rows[[k]])[0])
-            best.append(next(admitted, place))
+            candidates = (k for k in checked if filter_new(rows[[k]])[0])
+            best.append(next(candidates, place))
         return rows[best]
 
     def _other_values(self, column: int, position: float) -> FloatArray:

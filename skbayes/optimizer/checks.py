@@ -52,7 +52,7 @@ def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
             f"noise must have one number for each of {n_objectives} scores, got "
             f"{noise!r}."
         )
-    variances = [0.0 if one is None else _as_float("noise", one) for one in noises]
+    variances = [0.0 if v is None else _as_float("noise", v) for v in noises]
     if not all(0.0 <= variance < math.inf for variance in variances):
         raise ValueError(f"noise must be >= 0 and finite, or None, got {noise!r}.")
     if any(variances):

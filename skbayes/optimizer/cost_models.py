@@ -114,8 +114,8 @@ def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> Float
 def _selected(trials: list[Cost]) -> tuple[FloatArray, FloatArray, np.ndarray]:
     """Return rows, costs and flags; at most half of them are the largest costs."""
     costs = np.array([cost for _, cost, _ in trials], dtype=np.float64)
-    some = [trials[place] for place in selected_rows(MAX_TRIALS, costs)]
-    X, costs, flags = map(np.array, zip(*some, strict=True))
+    selected = [trials[place] for place in selected_rows(MAX_TRIALS, costs)]
+    X, costs, flags = map(np.array, zip(*selected, strict=True))
     return X, costs, flags
 
 
@@ -209,10 +209,10 @@ class AbortedTrials:
 
     def term(self) -> LimitTerm | None:
         """Return the log probability; None if no trial was aborted or there are few."""
-        if len(self.trials) < MIN_COSTS or not any(ended for _, ended in self.trials):
+        if len(self.trials) < MIN_COSTS or not any(flag for _, flag in self.trials):
             return None
         if self._n_fitted < len(self.trials):
-            X, aborted, _ = _selected([(row, end, end) for row, end in self.trials])
+            X, aborted, _ = _selected([(row, flag, flag) for row, flag in self.trials])
             sides = np.where(aborted, 1.0, -1.0)
             learner = make_process(self.n_options).fit(X, sides)
             process = fit_bounded(learner, X, np.zeros(len(X)), sides)
@@ -257,11 +257,11 @@ class LimitTerms:
             terms.append(memory)
         return terms
 
-    def likely(self, X: FloatArray) -> np.ndarray:
+    def are_likely(self, X: FloatArray) -> np.ndarray:
         """Return a mask of the rows (m, D) whose trials probably end before limits."""
         return sum_values(self.of_limits(), X) >= math.log(MIN_PROBABILITY)
 
-    def first(
+    def first_likely(
         self, X: FloatArray, candidates: Candidates, rng: np.random.Generator
     ) -> FloatArray:
         """Return the best row whose trial probably ends before the limits.
@@ -270,11 +270,11 @@ class LimitTerms:
         rows are drawn. If none of those is either, SpaceExhausted is raised in an
         enumerated space, and a row of an aborted trial is returned in other spaces.
         """
-        if len(likely := X[self.likely(X)]):
+        if len(likely := X[self.are_likely(X)]):
             return likely[0]
         if candidates.is_enumerated:
             unseen = rng.permutation(candidates.unseen())
-            if not len(likely := unseen[self.likely(unseen)]):
+            if not len(likely := unseen[self.are_likely(unseen)]):
                 raise SpaceExhausted(
                     f"Each of the {len(unseen)} remaining configurations has a "
                     f"probability below {MIN_PROBABILITY} of finishing within the "
@@ -283,6 +283,6 @@ class LimitTerms:
             return candidates.allowed_first(likely)[0]
         for _ in range(N_BATCHES):
             drawn = candidates.draw(rng)
-            if len(likely := drawn[self.likely(drawn)]):
+            if len(likely := drawn[self.are_likely(drawn)]):
                 return likely[0]
         return drawn[0]

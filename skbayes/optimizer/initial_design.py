@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8
 
 # Binary logarithm of the number of points of a Sobol sequence after the initial ones.
-LOG2_N_MORE = 6
+LOG2_N_SOBOL = 6
 
 
 def default_n_initial_points(space: Space) -> int:
@@ -98,7 +98,7 @@ def draw_design(
             others[:, column] = (places + 0.5) / n_options
     # These points are proposed before the first score if many trials run at the same
     # time.
-    points = sobol(n_columns, LOG2_N_MORE, random_state)
+    points = sobol(n_columns, LOG2_N_SOBOL, random_state)
     design = space.from_uniform(np.vstack([center, others, points]))
     if prior is not None:
         design[0] = prior.center
@@ -127,10 +127,10 @@ def next_of_portfolio(
         scores = [math.nan] * len(learned) + scores
     elif len(learned) + len(rows) >= portfolio.n_first:
         return None
-    is_free = candidates.filter_new(portfolio.rows)
+    is_available = candidates.filter_new(portfolio.rows)
     if limits is not None:
-        is_free &= limits.likely(portfolio.rows)
-    free = np.flatnonzero(is_free).tolist()
+        is_available &= limits.are_likely(portfolio.rows)
+    available = np.flatnonzero(is_available).tolist()
     X = np.vstack([np.empty((0, candidates.space.n_columns)), *rows])
-    chosen = portfolio.choose(X, np.array(scores), free)
+    chosen = portfolio.choose(X, np.array(scores), available)
     return None if chosen is None else portfolio.rows[chosen]

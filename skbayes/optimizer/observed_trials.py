@@ -85,8 +85,8 @@ class ObservedTrials:
         self._costs: list[Cost] = []
         self._earlier_costs: list[Cost] = []
         # Rows, and whether the trial was aborted at a limit other than its cost.
-        self._ends: list[tuple[FloatArray, bool]] = []
-        self._any_ended = False
+        self._aborted: list[tuple[FloatArray, bool]] = []
+        self._any_aborted = False
         # Arrays of the previous observations, and the numbers that their shapes depend
         # on.
         self._stacked: tuple[tuple, Observations] | None = None
@@ -125,7 +125,7 @@ class ObservedTrials:
 
     @cached_property
     def _aborted_trials(self) -> AbortedTrials:
-        return optional_parts.aborted_trials(self.space.n_options, self._ends)
+        return optional_parts.aborted_trials(self.space.n_options, self._aborted)
 
     def tell(
         self,
@@ -136,7 +136,7 @@ class ObservedTrials:
         noise: float | Sequence[float] | None = None,
         censored: bool = False,
         constraints: Sequence[float] | None = None,
-        ended: bool = False,
+        aborted: bool = False,
     ) -> None:
         """Record the score of a configuration.
 
@@ -170,7 +170,7 @@ class ObservedTrials:
             improvement over the best trial that satisfies all constraints is multiplied
             by the probability that a configuration satisfies them. None means that all
             values are unknown.
-        ended : bool, default=False
+        aborted : bool, default=False
             Whether the trial was aborted at a limit on a quantity other than its cost,
             such as memory. Configurations that would also be aborted with a probability
             above 0.95 are not proposed.
@@ -198,9 +198,9 @@ class ObservedTrials:
         )
         if cost is not None:
             self._costs.append((row, cost, bool(censored)))
-        if ended or not censored:
-            self._ends.append((row, bool(ended)))
-        self._any_ended |= bool(ended)
+        if aborted or not censored:
+            self._aborted.append((row, bool(aborted)))
+        self._any_aborted |= bool(aborted)
 
     def _checked(
         self, params: Any, score: Any, noise: Any, constraints: Any
@@ -455,8 +455,8 @@ class ObservedTrials:
             n_known = len(stacked.X) - len(self._learned)
             stacked = stacked.followed_by(self._as_arrays(self._observed[n_known:], d))
         self._stacked = key, stacked
-        waiting = np.array(list(self._pending.values()), dtype=np.float64)
-        return replace(stacked, pending=waiting.reshape(len(self._pending), D))
+        pending = np.array(list(self._pending.values()), dtype=np.float64)
+        return replace(stacked, pending=pending.reshape(len(self._pending), D))
 
     def _as_arrays(self, trials: list[Observation], d: int) -> Observations:
         """Return some observations of `d` objectives as arrays."""

@@ -362,7 +362,7 @@ class Optimizer(ObservedTrials, PickledVersion):
     def _limits(self, max_cost: float | None) -> LimitTerms | None:
         """Return the terms of limits and costs; None if there is neither."""
         limits = [cost for cost in (max_cost, self.cost_limit) if cost is not None]
-        if not (limits or self.acquisition.per_cost or self._any_ended):
+        if not (limits or self.acquisition.per_cost or self._any_aborted):
             return None
         limit = min(limits, default=None)
         models = self._cost_model, self._aborted_trials
@@ -395,11 +395,11 @@ class Optimizer(ObservedTrials, PickledVersion):
         rng = make_generator(self._seed, Stream.PROPOSAL, k)
         observations = self._observations()
         is_initial = len(self._learned) + k < self._n_initial
-        if is_initial or not self._can_decide(observations):
+        if is_initial or not self._has_scores(observations):
             design = self._design[k : k + 1]
             if len(design) and not self._candidates.filter_new(design)[0]:
                 design = design[:0]
-            return self._first(design, limits, rng), None
+            return self._pick(design, limits, rng), None
         if observations.slacks is None:
             proposer = self._proposer.fit(observations)
         else:
@@ -409,7 +409,7 @@ class Optimizer(ObservedTrials, PickledVersion):
         terms = [*proposer.terms, *self._terms(observations, limits)]
         proposer = proposer.with_terms(terms)
         ranked = proposer.rank(self._candidates, observations.incumbents, rng)
-        row = self._first(ranked, limits if self._proposer.needs_scores else None, rng)
+        row = self._pick(ranked, limits if self._proposer.needs_scores else None, rng)
         improvement = proposer.expected_improvement(row) if len(ranked) else None
         if improvement is not None:
             for term in proposer.terms:
@@ -417,12 +417,12 @@ class Optimizer(ObservedTrials, PickledVersion):
                     improvement *= math.exp(float(term.value(row[None, :])[0]))
         return row, improvement
 
-    def _first(
+    def _pick(
         self, X: FloatArray, limits: LimitTerms | None, rng: np.random.Generator
     ) -> FloatArray:
         """Return the first of ranked rows, or a new one, that the limits allow."""
         if limits is not None and limits.of_limits():
-            return limits.first(X, self._candidates, rng)
+            return limits.first_likely(X, self._candidates, rng)
         return X[0] if len(X) else self._candidates.draw(rng)[0]
 
     def _terms(
@@ -436,7 +436,7 @@ class Optimizer(ObservedTrials, PickledVersion):
             terms = [*prior_terms(self.prior, observations), *terms]
         return terms
 
-    def _can_decide(self, observations: Observations) -> bool:
+    def _has_scores(self, observations: Observations) -> bool:
         if not self._proposer.needs_scores:
             return True
         # The surrogate of each objective needs at least one score.
@@ -450,7 +450,7 @@ def _check_prior(prior: Any, space: Space) -> OptimumPrior | None:
     if not isinstance(prior, OptimumPrior):
         raise TypeError(f"prior must be an OptimumPrior or None, got {prior!r}.")
     try:
-        return prior.on(space)
+        return prior.for_space(space)
     except ValueError as error:
         raise ValueError(f"prior: {error}") from error
 

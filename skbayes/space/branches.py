@@ -129,8 +129,8 @@ class TreeBuilder:
             if not isinstance(dimension, Choice):
                 _warn_of_repeats(name, dimension)
                 constant = shared.get((name, dimension.key)) if shared else None
-                whole = dimension if constant is None else constant.values_of
-                branch.append(self._add(Column(name, whole), constant=constant))
+                listed = dimension if constant is None else constant.listed
+                branch.append(self._add(Column(name, listed), constant=constant))
                 continue
             entry = self._add(Column(name, dimension.dimension), fresh=True)
             options = dimension.dimension.values
@@ -175,7 +175,7 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
 def _shadowed(dicts: Sequence[Mapping[str, Dimension | Choice]]) -> list[bool]:
     """Return for each dict whether an earlier one may have common configurations."""
     index = DictIndex(
-        [{name: _plain(one) for name, one in parsed.items()} for parsed in dicts],
+        [{name: _without_spaces(d) for name, d in parsed.items()} for parsed in dicts],
         [any(isinstance(d, Choice) for d in parsed.values()) for parsed in dicts],
     )
     return [
@@ -184,7 +184,8 @@ def _shadowed(dicts: Sequence[Mapping[str, Dimension | Choice]]) -> list[bool]:
     ]
 
 
-def _plain(dimension: Dimension | Choice) -> Dimension:
+def _without_spaces(dimension: Dimension | Choice) -> Dimension:
+    """Return the dimension of a choice, or the dimension itself."""
     return dimension.dimension if isinstance(dimension, Choice) else dimension
 
 
@@ -201,7 +202,7 @@ def _may_overlap(
 
 def _disjoint(first: Dimension | Choice, second: Dimension | Choice) -> bool:
     """Return whether two finite dimensions are known to have no value in common."""
-    first, second = _plain(first), _plain(second)
+    first, second = _without_spaces(first), _without_spaces(second)
     if max(first.n_values, second.n_values) > MAX_COMPARED:
         return False
     values = second.decode(second.grid)
@@ -224,8 +225,9 @@ def n_slopes(branch: Branch) -> int:
     """Count the slopes of a linear model on the largest branch of the tree."""
     total = 0
     for entry in branch:
-        most = math.inf if entry.dimension.is_categorical else 2
-        total += int(min(entry.dimension.n_values, most)) - 1
+        # An ordered dimension has one slope, and an option after the first one, too.
+        n_levels = math.inf if entry.dimension.is_categorical else 2
+        total += int(min(entry.dimension.n_values, n_levels)) - 1
         total += max(map(n_slopes, entry.options), default=0)
     return total
 

@@ -35,15 +35,15 @@ MAX_CHECKED_FIRST = 32
 # Number of configurations in a batch of draws. Batches are drawn at random first, then
 # near known configurations that the constraint allows, then at random again. A larger
 # finite space is scanned after that, up to a number of configurations.
-DRAWS, N_DRAW_BATCHES, N_NEAR_BATCHES, N_MORE_BATCHES = 256, 64, 64, 192
+BATCH_SIZE, N_DRAW_BATCHES, N_NEAR_BATCHES, N_LAST_BATCHES = 256, 64, 64, 192
 MAX_SCANNED = 1_000_000
 
 # Standard deviations of the steps from known configurations, in the first and in the
 # last batch near them.
-FARTHEST, NEAREST = 0.3, 1e-6
+FIRST_SD, LAST_SD = 0.3, 1e-6
 
-# Probability of each column to be perturbed.
-PERTURBED_SHARE = 0.5
+# Probability that a column is perturbed.
+PERTURB_PROBABILITY = 0.5
 
 # A column with at most this number of values is changed by steps to adjacent values.
 MAX_GRID = 1000
@@ -112,7 +112,7 @@ def perturb(
     steps = sd * random_state.standard_normal(X.shape)
     moved = np.clip(X + steps, 0.0, 1.0)
     moved = np.where(space.categorical | np.isnan(X), fresh, moved)
-    chosen = random_state.random(X.shape) < PERTURBED_SHARE
+    chosen = random_state.random(X.shape) < PERTURB_PROBABILITY
     moved = space.snap(np.where(chosen, moved, X))
     unchanged = np.flatnonzero(np.all((moved == X) | np.isnan(X), axis=1))
     adjacent = _adjacent(space, X[unchanged], steps[unchanged])
@@ -307,18 +307,18 @@ class Candidates:
 
     def _batches(self, random_state: np.random.Generator) -> Iterator[FloatArray]:
         """Yield batches of random rows, and with a constraint, rows near known ones."""
-        size = DRAWS, self.space.n_columns
+        size = BATCH_SIZE, self.space.n_columns
         for _ in range(N_DRAW_BATCHES):
             yield self.space.from_uniform(random_state.random(size))
         if self.space.constraint is None:
             return
         centers = self._allowed_known()
         n_batches = N_NEAR_BATCHES if len(centers) else 0
-        for sd in np.geomspace(FARTHEST, NEAREST, n_batches):
-            starts = centers[random_state.integers(len(centers), size=DRAWS)]
+        for sd in np.geomspace(FIRST_SD, LAST_SD, n_batches):
+            starts = centers[random_state.integers(len(centers), size=BATCH_SIZE)]
             yield perturb(self.space, starts, [sd], random_state)
         if self.space.n_configurations > MAX_SCANNED:
-            for _ in range(N_MORE_BATCHES):
+            for _ in range(N_LAST_BATCHES):
                 yield self.space.from_uniform(random_state.random(size))
 
     def _allowed_known(self) -> FloatArray:

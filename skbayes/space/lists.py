@@ -75,7 +75,7 @@ def _key(value: Any, copies: bool, whole: bool, outer: tuple[Any, ...]) -> Hasha
         return tuple(_key(v, copies, whole, (*outer, value)) for v in values)
 
     by_identity = kind, _Compared(value, by_identity=True)
-    if isinstance(value, _ATOMS) or any(value is one for one in outer):
+    if isinstance(value, _ATOMS) or any(value is container for container in outer):
         return by_identity
     try:
         if isinstance(value, list | tuple):
@@ -357,19 +357,19 @@ class Constant(Dimension):
 
     n_values = 1
 
-    def __init__(self, values_of: Dimension, position: float) -> None:
-        self.values_of, self.position = values_of, position
-        self.is_categorical = values_of.is_categorical
+    def __init__(self, listed: Dimension, position: float) -> None:
+        self.listed, self.position = listed, position
+        self.is_categorical = listed.is_categorical
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
-        positions = self.values_of.encode(values)
+        positions = self.listed.encode(values)
         for value, position in zip(values, positions.tolist(), strict=True):
             if position != self.position:
                 raise self._reject(value)
         return positions
 
     def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
-        return self.values_of.decode(self.snap(np.asarray(positions)))
+        return self.listed.decode(self.snap(np.asarray(positions)))
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
         return np.full(len(positions), self.position)
@@ -379,7 +379,7 @@ class Constant(Dimension):
 
     def __repr__(self) -> str:
         (value,) = self.decode([self.position])
-        return f"{type(self.values_of).__name__}([{value!r}])"
+        return f"{type(self.listed).__name__}([{value!r}])"
 
 
 def shared_lists(dicts: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Any], Constant]:

@@ -81,22 +81,22 @@ class Portfolio:
         self._places = {key_of(row): place for place, row in enumerate(self.rows)}
 
     def choose(
-        self, X: FloatArray, scores: FloatArray, free: Sequence[int]
+        self, X: FloatArray, scores: FloatArray, available: Sequence[int]
     ) -> int | None:
-        """Return the index of the next configuration of the `free` ones, or None.
+        """Return the index of the next configuration of the `available` ones, or None.
 
         `scores` (n,) of the known configurations `X` are -inf for failures and NaN for
         pending ones.
         """
-        if not len(free):
+        if not len(available):
             return None
         places = np.array([self._places.get(key_of(row), -1) for row in X], dtype=int)
         scored = (places >= 0) & ~np.isnan(scores)
         weights = self._weights(places[scored], scores[scored])
         tried = self.regrets[:, places[places >= 0]]
         so_far = tried.min(axis=1, keepdims=True, initial=np.inf)
-        means = weights @ np.minimum(so_far, self.regrets[:, free])
-        return int(free[int(np.argmin(means))])
+        means = weights @ np.minimum(so_far, self.regrets[:, available])
+        return int(available[int(np.argmin(means))])
 
     def _weights(self, places: np.ndarray, scores: FloatArray) -> FloatArray:
         """Return the weights (t,) of the data sets by agreement with known scores."""
@@ -135,7 +135,7 @@ class ModelStarts:
         self.n_first = max(n_first, len(points))
 
     def choose(
-        self, X: FloatArray, scores: FloatArray, free: Sequence[int]
+        self, X: FloatArray, scores: FloatArray, available: Sequence[int]
     ) -> int | None:
         """Return the index of the next configuration, as :meth:`Portfolio.choose`."""
         tried = set()
@@ -149,7 +149,7 @@ class ModelStarts:
                     unnamed &= ~active
             if unnamed.any():
                 tried.add((name, option_key(None)))
-        return next((k for k in free if self._models[k] not in tried), None)
+        return next((k for k in available if self._models[k] not in tried), None)
 
 
 class OptimumPrior:
@@ -285,7 +285,7 @@ class OptimumPrior:
             row[place] = density.center
         return self.space.snap(row[None, :])[0]
 
-    def on(self, space: Space) -> OptimumPrior:
+    def for_space(self, space: Space) -> OptimumPrior:
         """Return this prior for a space that starts with the same columns.
 
         Further columns have flat densities. ValueError if other columns differ.
@@ -299,11 +299,11 @@ class OptimumPrior:
                 f"the prior is for {self.space!r}, which is not the search space, "
                 f"{space!r}."
             )
-        moved = copy.copy(self)
-        moved.space = space
+        prior = copy.copy(self)
+        prior.space = space
         if len(new_columns) > len(columns):
-            moved.portfolio = None  # its points have no values for further columns
-        return moved
+            prior.portfolio = None  # its points have no values for further columns
+        return prior
 
     def densities_only(self) -> OptimumPrior:
         """Return this prior without its portfolio."""
@@ -356,7 +356,7 @@ def _centers(
             expectation, branch = density.expectation, []
             for choice, option in sorted(path.items()):
                 if choice in densities:
-                    expectation *= densities[choice].shares[option]
+                    expectation *= densities[choice].probabilities[option]
                 else:
                     branch.append((choice, option))
             if branch:
@@ -382,11 +382,11 @@ class _ColumnDensity:
         positions = dimension.from_uniform((np.arange(n) + 0.5) / n)
         masses = np.exp(self.values(positions))
         self.logs = self.logs - np.log(np.mean(masses))
-        shares = masses / np.sum(masses)
+        weights = masses / np.sum(masses)
         self._cumulated = np.concatenate([[0.0], np.cumsum(masses) / np.sum(masses)])
         # Expectation of the log density, and probabilities of the options of a table.
-        self.expectation = float(shares @ self.values(positions))
-        self.shares = np.exp(self.logs) / np.sum(np.exp(self.logs))
+        self.expectation = float(weights @ self.values(positions))
+        self.probabilities = np.exp(self.logs) / np.sum(np.exp(self.logs))
         place = int(np.searchsorted(self._cumulated, 0.5)) - 1
         if self.is_table:
             place = int(np.argmax(masses))

@@ -91,7 +91,7 @@ class NeighborGraph:
         kernel: str = "rbf",
         length_scale: float = 1.0,
     ) -> None:
-        self._made_of = (nodes, n_options, kernel, length_scale)
+        self._arguments = (nodes, n_options, kernel, length_scale)
         n = len(nodes)
         if n > MAX_NODES:
             raise ValueError(
@@ -115,7 +115,7 @@ class NeighborGraph:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The n x n weights are recomputed.
-        return NeighborGraph, self._made_of
+        return NeighborGraph, self._arguments
 
     def places(self, X: FloatArray) -> np.ndarray:
         """Return the indices of the nodes of configurations, -1 if there is none."""
@@ -161,9 +161,8 @@ def _neighbors(r2: FloatArray) -> np.ndarray:
         return near | near.T
 
     # The greatest k without too many edges; their number increases with k.
-    ks = range(1, n)
-    most = NEIGHBOR_SHARE * n * n
-    k = bisect_right(ks, most, key=lambda k: int(np.sum(joined(k))))
+    max_edges = NEIGHBOR_SHARE * n * n
+    k = bisect_right(range(1, n), max_edges, key=lambda k: int(np.sum(joined(k))))
     return joined(max(k, 1))
 
 
@@ -210,11 +209,11 @@ class HarmonicFunction:
 
     def copy(self) -> HarmonicFunction:
         """Return an independent copy."""
-        twin = object.__new__(HarmonicFunction)
-        vars(twin).update(vars(self))
-        twin.labeled = list(self.labeled)
-        twin._G, twin._inverted = self._G.copy(), self._inverted.copy()
-        return twin
+        copied = object.__new__(HarmonicFunction)
+        vars(copied).update(vars(self))
+        copied.labeled = list(self.labeled)
+        copied._G, copied._inverted = self._G.copy(), self._inverted.copy()
+        return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
         # G is recomputed by the same steps.
@@ -223,8 +222,8 @@ class HarmonicFunction:
     def values(self, labels: FloatArray) -> FloatArray:
         """Return the values of f at all nodes."""
         f = np.full(len(self.graph), float(np.mean(labels)))
-        reached = self._inverted[self._component]
-        f[reached] = (self._G @ (self.graph.W[:, self.labeled] @ labels))[reached]
+        has_label = self._inverted[self._component]
+        f[has_label] = (self._G @ (self.graph.W[:, self.labeled] @ labels))[has_label]
         f[self.labeled] = labels
         return f
 

@@ -43,7 +43,7 @@ MIN_BANDWIDTH = 0.01
 N_DRAWS = 10
 
 # Number of quantiles per value of a column for estimating the prior's masses.
-QUANTILES_A_VALUE = 16
+QUANTILES_PER_VALUE = 16
 
 
 def bandwidths(x: FloatArray) -> FloatArray:
@@ -155,7 +155,7 @@ def _places(grid: FloatArray, x: FloatArray) -> np.ndarray:
 
 def _prior(dimension: Dimension) -> FloatArray:
     """Return the prior probabilities of a dimension's values."""
-    n = QUANTILES_A_VALUE * len(dimension.grid)
+    n = QUANTILES_PER_VALUE * len(dimension.grid)
     drawn = dimension.from_uniform((np.arange(n) + 0.5) / n)
     counts = np.bincount(_places(dimension.grid, drawn), minlength=len(dimension.grid))
     # Values that are too rare to occur in the sample still have some probability.

@@ -66,7 +66,7 @@ class TradeoffOptimizer(Optimizer):
             )
         self._n_objectives = n
 
-    def _can_decide(self, observations: Observations) -> bool:
+    def _has_scores(self, observations: Observations) -> bool:
         scores = observations.scores[:, 0]
         return not self._proposer.needs_scores or bool(np.any(np.isfinite(scores)))
 

@@ -332,7 +332,7 @@ class CandidateEvaluator:
         if trial.noise is not None:
             details["noise"] = trial.noise
         if trial.state == TrialState.OUT_OF_MEMORY:
-            details["ended"] = True
+            details["aborted"] = True
         for aspect in self.plan.aspects:
             details |= aspect.observe(trial)
         complete = trial.state == TrialState.COMPLETE

@@ -345,7 +345,7 @@ def test_trials_aborted_for_their_memory_are_observed_as_such(state):
 
     fake = Heavy()
     fake.run(n_iter=1)
-    assert fake.options.get("ended", False) == (state == "out_of_memory")
+    assert fake.options.get("aborted", False) == (state == "out_of_memory")
 
 
 class Planner(Fake):

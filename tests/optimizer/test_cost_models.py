@@ -307,7 +307,7 @@ def run(n, surrogate="gp", limit=1.0, never=("c",), told="cost", score=np.nan):
         elif told == "cost":
             optimizer.tell(params, score, cost=1.0, censored=True)
         else:
-            optimizer.tell(params, score, cost=0.05, censored=True, ended=True)
+            optimizer.tell(params, score, cost=0.05, censored=True, aborted=True)
     return optimizer, kinds
 
 
@@ -330,7 +330,7 @@ def test_random_search_ignores_costs():
 def test_the_probability_follows_the_costs():
     costs = CostModel([0])
     limits = LimitTerms(costs, AbortedTrials([0]), limit=10.0)
-    assert limits.terms(per_cost=True) == [] and np.all(limits.likely(np.eye(1)))
+    assert limits.terms(per_cost=True) == [] and np.all(limits.are_likely(np.eye(1)))
     for x in np.linspace(0.0, 1.0, 9):
         row = np.array([x])
         costs.trials.append((row, min(10.0 ** (4 * x - 2), 10.0), bool(x > 0.75)))
@@ -339,7 +339,7 @@ def test_the_probability_follows_the_costs():
     probability = np.exp(term.value(X))
     assert np.all(probability[X[:, 0] < 0.6] > 0.9)
     assert np.all(probability[X[:, 0] > 0.9] < 0.1)
-    np.testing.assert_array_equal(limits.likely(X), probability >= MIN_PROBABILITY)
+    np.testing.assert_array_equal(limits.are_likely(X), probability >= MIN_PROBABILITY)
 
 
 def test_costs_are_cooled_by_the_share_of_the_budget_that_is_left():

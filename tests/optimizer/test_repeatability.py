@@ -36,7 +36,7 @@ def told(number, params, n_objectives):
     is_aborted = number % 11 == 0
     score = -((params["x"] - 0.3) ** 2) - 0.1 * params.get("y", 0.5)
     constraints = [score - 0.1, number % 3 - 1.5]
-    kwargs = {"cost": 1.0 + number % 7, "censored": is_aborted, "ended": is_aborted}
+    kwargs = {"cost": 1.0 + number % 7, "censored": is_aborted, "aborted": is_aborted}
     noise = 0.01 if number % 2 and n_objectives == 1 else None
     kwargs |= {"constraints": constraints, "noise": noise}
     if number % 13 in (0, 5):  # the first one, too

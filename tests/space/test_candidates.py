@@ -94,7 +94,7 @@ def test_each_candidate_is_checked_once(n):
 @pytest.fixture
 def few_draws(monkeypatch):
     monkeypatch.setattr(candidates, "N_DRAW_BATCHES", 2)
-    monkeypatch.setattr(candidates, "N_MORE_BATCHES", 3)
+    monkeypatch.setattr(candidates, "N_LAST_BATCHES", 3)
 
 
 @pytest.mark.parametrize(

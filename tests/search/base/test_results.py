@@ -190,7 +190,7 @@ def test_finite_space_is_visited_once_and_picks_what_grid_search_picks(fits_here
 
 
 def test_a_constraint_that_allows_one_configuration(monkeypatch):
-    monkeypatch.setattr(candidates, "N_MORE_BATCHES", 1)
+    monkeypatch.setattr(candidates, "N_LAST_BATCHES", 1)
     search = small_search(
         TREE,
         {"ccp_alpha": (0.0, 1.0)},
