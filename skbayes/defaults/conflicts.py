@@ -164,17 +164,17 @@ def _filtered(
         ]
         current = [(option, sub) for option, sub in pairs if same(option, params[name])]
         demanded = set_by_user & names_in(current[0][1]) if current else set()
-        kept = [
+        remaining = [
             (option, sub)
             for option, sub in pairs
             if same(option, params[name])
             or (option not in options and demanded <= names_in(sub))
         ]
-        if len(kept) == 1:  # not a choice
-            result |= kept[0][1]
-        elif kept:
+        if len(remaining) == 1:  # not a choice
+            result |= remaining[0][1]
+        elif remaining:
             as_dict = isinstance(notation.options, Mapping)
-            result[name] = Choice(dict(kept) if as_dict else kept)
+            result[name] = Choice(dict(remaining) if as_dict else remaining)
     return result
 
 

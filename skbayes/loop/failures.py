@@ -118,8 +118,8 @@ class FailingStart:
         objective = self.plan.objective
         try:
             result = self.backend.fit_here(fold)
-            if "exception" in result.kept:
-                raise result.kept["exception"]
+            if "exception" in result.transient:
+                raise result.transient["exception"]
             if not result.is_fitted:
                 return None  # a fit that is aborted at a limit is no error
             objective.learn(result.test_scores)

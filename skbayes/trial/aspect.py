@@ -160,9 +160,7 @@ class Evaluation:
     def seconds(self, results: Results) -> float:
         """Return the time of the folds so far; a group takes as long as its longest."""
         groups = (group for group in self.groups if group[0] in results)
-        return sum(
-            max(results[i].kept.get("seconds", 0.0) for i in group) for group in groups
-        )
+        return sum(max(results[i].seconds for i in group) for group in groups)
 
 
 class Aspect:

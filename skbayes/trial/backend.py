@@ -200,7 +200,7 @@ class Backend:
         batches = [folds[i : i + size] for i in range(0, len(folds), size)]
         parts = parallel(self._call(batch, spent) for batch in batches)
         results = [result for part in parts for result in part]
-        self._fold_seconds = max(result.kept.get("seconds", 0.0) for result in results)
+        self._fold_seconds = max(result.seconds for result in results)
         return results
 
     def _call(self, folds: Sequence[Fold], spent: float) -> Any:

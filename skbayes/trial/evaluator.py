@@ -210,7 +210,7 @@ class CandidateEvaluator:
             finished = self.backend.run(parallel, folds, evaluation.seconds(results))
             results |= zip(group, finished, strict=True)
             # Processes for fits were started in this time.
-            waited += max(result.kept.get("waited", 0.0) for result in finished)
+            waited += max(result.transient.get("waited", 0.0) for result in finished)
             is_complete = len(results) == evaluation.n_folds
             if is_complete or has_status(finished, FoldStatus.INTERRUPTED):
                 break
@@ -249,7 +249,8 @@ class CandidateEvaluator:
                 raise _with_origin(fold)
         if has_status(trial.folds, FoldStatus.INTERRUPTED):
             return None
-        reasons = [fold.kept["reason"] for fold in trial.folds if "reason" in fold.kept]
+        values = [fold.transient for fold in trial.folds]
+        reasons = [value["reason"] for value in values if "reason" in value]
         if any(reason.of_search for reason in reasons):
             raise SearchTimeout
         by_state = {reason.state: reason.text for reason in reasons}
@@ -279,7 +280,7 @@ class CandidateEvaluator:
         return self._closed(evaluation, trial)
 
     def _closed(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Return a trial with its score and the results of aspects, without `kept`."""
+        """Return a trial with its score and aspects, without transient values."""
         for fold in trial.folds:
             if fold.is_fitted:
                 self.plan.objective.learn(fold.test_scores)
@@ -290,7 +291,7 @@ class CandidateEvaluator:
             closed = aspect.close(evaluation, trial)
             is_same = closed.folds is trial.folds
             trial = closed if is_same else self._scored(evaluation, closed)
-        folds = [dataclasses.replace(fold, kept={}) for fold in trial.folds]
+        folds = [dataclasses.replace(fold, transient={}) for fold in trial.folds]
         return dataclasses.replace(trial, folds=folds)
 
     def _scored(self, evaluation: Evaluation, trial: Trial) -> Trial:
@@ -355,8 +356,8 @@ def _trial(evaluation: Evaluation, folds: Sequence[FoldResult], **fields: Any) -
 
 def _with_origin(fold: FoldResult) -> BaseException:
     """Return the exception, with its traceback as a note if a worker raised it."""
-    error: BaseException = fold.kept["exception"]
-    text = fold.kept["traceback"]
+    error: BaseException = fold.transient["exception"]
+    text = fold.transient["traceback"]
     if error.__traceback__ is None:
         error.add_note(f"\nRaised in a worker:\n{text}")
     if isinstance(error, SystemExit):

@@ -242,7 +242,7 @@ class FoldCall:
             )
         self.cpu_seconds += time.process_time() - self._begin_cpu
         result = _result_of(output, self.options["error_score"])
-        result = result.keeping(seconds=time.perf_counter() - self._begin)
+        result = result.with_transient(seconds=time.perf_counter() - self._begin)
         for aspect in job.aspects:
             result = aspect.measure(self, result)
         return result
@@ -355,8 +355,8 @@ def raised_result(error: BaseException, text: str) -> FoldResult:
         pickle.loads(cloudpickle.dumps(error))
     except Exception:  # unpickling must not break the pool
         error = RuntimeError(f"{type(error).__qualname__}: {error}")
-    kept = {"exception": error, "traceback": text}
-    return FoldResult(status=FoldStatus.RAISED, kept=kept)
+    transient = {"exception": error, "traceback": text}
+    return FoldResult(status=FoldStatus.RAISED, transient=transient)
 
 
 def named_scores(scores: Any, error_score: Any) -> dict[str, float]:

@@ -76,9 +76,9 @@ class FoldResult:
         by metric after each round of a grid up to `max_rounds`. `rounds` is the number
         of rounds that the other folds choose. `test_scores` belong to a fit with
         `fitted_params`.
-    kept : dict of str to object
+    transient : dict of str to object
         Values that are needed until the trial is finished, and not stored with it.
-        Aspects keep values such as fitted estimators. The other values are the
+        Aspects add values such as fitted estimators. The other values are the
         `exception` of the fit with its `traceback`, the `reason` for which it was
         aborted, its `seconds` in the worker, and the seconds that it `waited` for a
         process.
@@ -91,7 +91,7 @@ class FoldResult:
     fit_error: str | None = None
     status: FoldStatus = FoldStatus.FITTED
     extras: dict[str, Any] = field(default_factory=dict)
-    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    transient: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", FoldStatus(self.status))
@@ -104,6 +104,11 @@ class FoldResult:
     def is_fitted(self) -> bool:
         """Whether the fit ended."""
         return self.status == FoldStatus.FITTED
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the fold in the worker, 0 if they are not known."""
+        return float(self.transient.get("seconds", 0.0))
 
     def with_extras(self, **extras: Any) -> FoldResult:
         """Return the result with more extras.
@@ -120,12 +125,12 @@ class FoldResult:
         """
         return replace(self, extras=self.extras | extras)
 
-    def keeping(self, **kept: Any) -> FoldResult:
-        """Return the result with additional values to keep until the trial is finished.
+    def with_transient(self, **transient: Any) -> FoldResult:
+        """Return the result with more transient values.
 
         Parameters
         ----------
-        **kept : dict of str to object
+        **transient : dict of str to object
             Values of any type.
 
         Returns
@@ -133,11 +138,11 @@ class FoldResult:
         result : FoldResult
             Copy of the result.
         """
-        return replace(self, kept=self.kept | kept)
+        return replace(self, transient=self.transient | transient)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entries from which scikit-learn creates `cv_results_`."""
-        excluded = ("status", "extras", "kept")
+        excluded = ("status", "extras", "transient")
         entries = {k: v for k, v in vars(self).items() if k not in excluded}
         if self.train_scores is None:
             del entries["train_scores"]

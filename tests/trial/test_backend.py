@@ -62,7 +62,7 @@ class Workers:
         calls = list(calls)
         self.sizes.append([len(arguments[1]) for _, arguments, _ in calls])
         return [
-            [FoldResult(kept={"seconds": self.seconds}) for _ in arguments[1]]
+            [FoldResult(transient={"seconds": self.seconds}) for _ in arguments[1]]
             for _, arguments, _ in calls
         ]
 
@@ -118,7 +118,7 @@ def test_an_error_of_loading_the_job_is_returned():
     with ProcessBackend(job(Unreadable())) as backend:
         (result,) = run_folds(backend.handle, FOLDS[:1])
     assert result.status == "raised"
-    assert isinstance(result.kept["exception"], ValueError)
+    assert isinstance(result.transient["exception"], ValueError)
 
 
 def test_a_fit_that_searches_for_errors_raises_them():

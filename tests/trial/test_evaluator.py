@@ -112,7 +112,7 @@ class Workers:
 
     def run(self, parallel, folds, spent):
         seconds = [self.seconds.pop(fold.index) for fold in folds]
-        return [FoldResult(kept={"seconds": one}) for one in seconds]
+        return [FoldResult(transient={"seconds": one}) for one in seconds]
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,11 @@ def test_results_are_frozen_and_compare_without_temporary_values():
     for record, name in [(one, "test_scores"), (trial(0, 1.0), "folds")]:
         with pytest.raises(FrozenInstanceError):
             setattr(record, name, {})
-    with_kept = one.keeping(fit="model").keeping(seconds=2.0)
-    assert with_kept == one and with_kept.kept == {"fit": "model", "seconds": 2.0}
-    assert one.kept == {} and "kept" not in one.as_dict()
-    extended = with_kept.with_extras(a=1).with_extras(b=2)
-    assert extended.extras == {"a": 1, "b": 2} and extended.kept == with_kept.kept
+    fitted = one.with_transient(fit="model").with_transient(seconds=2.0)
+    assert fitted == one and fitted.transient == {"fit": "model", "seconds": 2.0}
+    assert one.transient == {} and "transient" not in one.as_dict()
+    extended = fitted.with_extras(a=1).with_extras(b=2)
+    assert extended.extras == {"a": 1, "b": 2} and extended.seconds == 2.0
     assert isinstance(Trial(0, {}, [one], 0.5).folds, tuple)
 
 

@@ -25,7 +25,7 @@ class _FoldCallbacks(FoldAspect):
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Record whether a callback requests to stop the search."""
         stop = call.fold.parts[self.name].stop_requested
-        return result.keeping(stop_requested=stop)
+        return result.with_transient(stop_requested=stop)
 
 
 class Callbacks(Aspect):
@@ -57,6 +57,6 @@ class Callbacks(Aspect):
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Record whether a callback requests to stop the search."""
-        stop = any(fold.kept.get("stop_requested") for fold in trial.folds)
+        stop = any(fold.transient.get("stop_requested") for fold in trial.folds)
         extras = trial.extras | {"stop_requested": True}
         return replace(trial, extras=extras) if stop else trial

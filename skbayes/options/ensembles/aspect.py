@@ -59,7 +59,7 @@ class _FoldPredictions(FoldAspect):
             if call.raises:
                 raise
             return result
-        return result.keeping(response=response)
+        return result.with_transient(response=response)
 
 
 class Predictions(Aspect):
@@ -77,7 +77,7 @@ class Predictions(Aspect):
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Store the predictions of a trial that can be a member of an ensemble."""
-        responses: list[Any] = [fold.kept.get("response") for fold in trial.folds]
+        responses: list[Any] = [fold.transient.get("response") for fold in trial.folds]
         is_usable = trial.state == TrialState.COMPLETE and trial.feasible
         if is_usable and None not in responses and math.isfinite(trial.score):
             self.store.add(trial, responses)

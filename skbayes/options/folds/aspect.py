@@ -41,7 +41,7 @@ class _FoldFits(FoldAspect):
 
     def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Keep the fitted estimator."""
-        return result.keeping(fit=PortableFit(call.estimator))
+        return result.with_transient(fit=PortableFit(call.estimator))
 
 
 class FoldEstimators(Aspect):
@@ -100,7 +100,7 @@ class FoldEstimators(Aspect):
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Store the estimators of a trial, if all of its folds were fitted."""
-        portable = [fold.kept.get("fit") for fold in trial.folds]
+        portable = [fold.transient.get("fit") for fold in trial.folds]
         fits = [fit and fit.estimator for fit in portable]
         if all(fit is not None for fit in fits):
             self.by_trial[trial.number] = fits

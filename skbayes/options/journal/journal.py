@@ -70,7 +70,7 @@ class ResultRow:
         """Return the row of a trial."""
         folds = [{**vars(fold)} for fold in trial.folds]
         for fold in folds:
-            del fold["kept"]
+            del fold["transient"]
         fidelity = {**vars(trial.fidelity)}
         attributes = {**vars(trial), "folds": folds, "fidelity": fidelity}
         number = attributes.pop("number")

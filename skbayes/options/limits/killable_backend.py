@@ -93,7 +93,7 @@ class KillableBackend(Backend):
         for result in results:
             if result.status == FoldStatus.INTERRUPTED:
                 raise KeyboardInterrupt
-            error, reason = map(result.kept.get, ("exception", "reason"))
+            error, reason = map(result.transient.get, ("exception", "reason"))
             if reason is not None and not reason.of_search:
                 error = RuntimeError(reason.text)
             if error is not None:
@@ -243,10 +243,10 @@ class FitProcess:
             raise
         result = result or FoldResult()
         # A failed allocation counts as memory limit.
-        error = result.fit_error or result.kept.get("traceback")
+        error = result.fit_error or result.transient.get("traceback")
         if (reason := limits.unallocated(error)) is not None:
-            result = aborted_result(reason, result.kept.get("seconds", 0.0))
-        return result.keeping(waited=waited)
+            result = aborted_result(reason, result.seconds)
+        return result.with_transient(waited=waited)
 
     def _answer(
         self, limits: FitLimits, begin: float | None = None
@@ -335,5 +335,5 @@ def _is_orphan() -> bool:
 
 def aborted_result(reason: AbortReason, seconds: float = 0.0) -> FoldResult:
     """Return the result of a fit that was aborted after some seconds."""
-    kept = {"reason": reason, "seconds": seconds}
-    return FoldResult(status=FoldStatus.ABORTED, fit_error=reason.text, kept=kept)
+    result = FoldResult(status=FoldStatus.ABORTED, fit_error=reason.text)
+    return result.with_transient(reason=reason, seconds=seconds)

@@ -30,7 +30,7 @@ def answers(monkeypatch):
     EVENTS.clear()
     connection = SimpleNamespace(send_bytes=lambda b: note(pickle.loads(b)))
     handle = SimpleNamespace(load=lambda: None)
-    results = [FoldResult(kept={"seconds": 7.0})]
+    results = [FoldResult(transient={"seconds": 7.0})]
     monkeypatch.setattr(fit_process, "run_folds", lambda *args: results)
 
     def answer_to(fold, settings):
@@ -53,4 +53,4 @@ def test_a_backend_that_cannot_be_unpickled_is_omitted(answers):
     broken = Settings.of_this_thread(2)
     broken.joblib = cloudpickle.dumps({"backend": Broken()})
     begun, result = answers("fold", broken)
-    assert begun is None and result.kept["seconds"] == 7.0
+    assert begun is None and result.transient["seconds"] == 7.0
