@@ -602,8 +602,8 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _n_initial(self, plan: Plan) -> int:
         """Return the number of initial configurations, with small samples."""
-        n_spread = self._n_spread(plan)
-        return N_INITIAL_POINTS if isinstance(n_spread, str) else n_spread
+        n_initial = self._initial_count(plan)
+        return N_INITIAL_POINTS if isinstance(n_initial, str) else n_initial
 
     def _n_small(self, space: Space) -> int:
         """Return the number of trials on each small sample, if they are searched."""

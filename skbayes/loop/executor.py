@@ -216,30 +216,30 @@ class TrialExecutor:
         self._n_tasks = n_tasks
         self._size = size if context.can_overlap else 1
         self.in_this_thread = context.n_workers == 1
-        self._waiting: queue.SimpleQueue = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue = queue.SimpleQueue()
         self._futures: dict[int, Future] = {}
         # Tasks that run in this thread.
         self._tasks: dict[int, Task] = {}
         self._threads: list[threading.Thread] = []
         self._parallel: Parallel | None = None
-        self._around = contextlib.ExitStack()
+        self._retrieval = contextlib.ExitStack()
 
     def __enter__(self) -> TrialExecutor:
         if not self.in_this_thread:
             # A search in a fit on Dask releases its worker, which its fits may need.
-            self._around.enter_context(self._context.backend.retrieval_context())
+            self._retrieval.enter_context(self._context.backend.retrieval_context())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         for _ in self._threads:
-            self._waiting.put(None)
+            self._queue.put(None)
         if kind is not None and not issubclass(kind, Exception):
             if self._threads:
                 workers.kill_workers(self._context.backend)
             return
         for thread in self._threads:
             thread.join()
-        self._around.close()
+        self._retrieval.close()
 
     def end_workers(self) -> None:
         """End the workers if they are processes that all calls of joblib share."""
@@ -260,7 +260,7 @@ class TrialExecutor:
         if self.in_this_thread:
             self._tasks[number] = task
             return
-        self._waiting.put((task, future, alone))
+        self._queue.put((task, future, alone))
         if len(self._threads) < min(self._size, len(self._futures)):
             # A daemon thread: a second Ctrl-C does not wait for it.
             self._threads.append(
@@ -273,7 +273,7 @@ class TrialExecutor:
     def _serve(self) -> None:
         with contextlib.ExitStack() as stack:
             parallel: Parallel | None = None
-            while (job := self._waiting.get()) is not None:
+            while (job := self._queue.get()) is not None:
                 task, future, alone = job
                 with self._call(alone):
                     try:

@@ -86,7 +86,9 @@ class FailingStart:
         last, share = trials[-1], trials[-1].fidelity.train_fraction
         failed = (i for i, fold in enumerate(last.folds) if fold.fit_error is not None)
         sample = Sample(share, last.fidelity.subset)
-        fold = Fold(next(failed, 0), self._unlike(trials), sample=sample, raises=True)
+        fold = Fold(
+            next(failed, 0), self._different_params(trials), sample=sample, raises=True
+        )
         error = self._error_of(fold)
         if error is None or kind not in (UNSCORED, _kind(error)):
             return
@@ -132,7 +134,7 @@ class FailingStart:
             return error
         return None
 
-    def _unlike(self, trials: Sequence[Trial]) -> Params:
+    def _different_params(self, trials: Sequence[Trial]) -> Params:
         """Return a configuration that has the fewest values in common with trials."""
         space, assign = self.plan.space, self.plan.ladder.rungs[0].assign
         sample = [assign(0, p)[0] for p in space.covering_sample() if space.allows(p)]

@@ -111,12 +111,12 @@ class Scheduler:
         # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
         # Finished trials that the optimizer has observed before an earlier trial.
-        self._early: set[int] = set()
+        self._observed_early: set[int] = set()
         self._reason: str | None = None
         # Whether the search has ended, and not only this stage.
         self.is_over = False
-        # Duration of the last proposal.
-        self._proposing = 0.0
+        # Seconds of the last proposal.
+        self._proposal_seconds = 0.0
 
     def run(
         self, on_interrupt: Callable[[], None], on_death: Callable[[], None]
@@ -127,7 +127,7 @@ class Scheduler:
         called after a crash, before anything runs again. KeyboardInterrupt is raised if
         the user interrupts before any trial has finished, or twice.
         """
-        self._start = self.budget.clock()
+        self._begin = self.budget.clock()
         self._on_interrupt, self._on_death = on_interrupt, on_death
         try:
             try:
@@ -157,7 +157,7 @@ class Scheduler:
     def _fill_slots(self) -> bool:
         """Start trials while slots are free; return whether any trial is running."""
         while self._reason is None:
-            if len(self._asked) - len(self._early) >= self.n_points:
+            if len(self._asked) - len(self._observed_early) >= self.n_points:
                 is_first_done = min(self._asked) in self._done
                 if is_first_done or self._n_asked not in self.journal.results:
                     break
@@ -176,7 +176,7 @@ class Scheduler:
         recalled = number < len(self.journal.proposals)
         if recalled:
             configuration, improvement = self._pend_recorded(number)
-        elif n_asked > 0 and self._left() <= self._proposing:
+        elif n_asked > 0 and self._left() <= self._proposal_seconds:
             self._reason = StopReason.TIMEOUT
             return
         else:
@@ -235,7 +235,7 @@ class Scheduler:
         """Return the remaining seconds for trials."""
         if self.budget.timeout is None:
             return math.inf
-        left = self.budget.timeout - (self.budget.clock() - self._start)
+        left = self.budget.timeout - (self.budget.clock() - self._begin)
         return min(left, self.budget.left(self.history))
 
     def _propose(self, max_cost: float | None = None) -> Configuration:
@@ -244,7 +244,7 @@ class Scheduler:
         try:
             return self.optimizer.propose(max_cost)
         finally:
-            self._proposing = self.budget.clock() - begin
+            self._proposal_seconds = self.budget.clock() - begin
 
     def _propose_shorter(
         self, number: int
@@ -253,7 +253,7 @@ class Scheduler:
 
         This is the only proposal that depends on the remaining time.
         """
-        left = self._left() - self._proposing
+        left = self._left() - self._proposal_seconds
         if left <= 0.0:
             return None
         try:
@@ -278,7 +278,7 @@ class Scheduler:
         futures = self.executor.finished(min(left, self._until_deadline()))
         if not futures and self._until_deadline() > 0.0:
             return
-        if dead := self._keep_finished(futures):
+        if dead := self._store_finished(futures):
             self._recover(dead)
 
     def _patience(self) -> float:
@@ -293,7 +293,7 @@ class Scheduler:
         """Return the seconds for which to wait for trials."""
         return max(0.0, self.budget.left(self.history))
 
-    def _keep_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
+    def _store_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
         """Store the finished trials; return those whose workers crashed.
 
         An exception of one trial is raised after the others have been stored.
@@ -313,7 +313,7 @@ class Scheduler:
                 if trial is None:
                     # A worker was interrupted; Ctrl-C in a terminal interrupts all.
                     raise KeyboardInterrupt
-                self._keep(trial)
+                self._store(trial)
             except BaseException as problem:
                 raised = raised or problem
         if raised is not None:
@@ -323,7 +323,7 @@ class Scheduler:
     def _concluded(self, number: int, future: Any) -> Trial | None:
         return self.evaluator.conclude(self._evaluations[number], future.result())
 
-    def _keep(self, trial: Trial) -> None:
+    def _store(self, trial: Trial) -> None:
         improvement = self._asked[trial.number][1]
         trial = dataclasses.replace(trial, expected_improvement=improvement)
         self.journal.record_result(trial)
@@ -340,7 +340,7 @@ class Scheduler:
         """
         while self.executor.unfinished:
             seconds = self._until_deadline()
-            dead |= self._keep_finished(self.executor.finished(seconds))
+            dead |= self._store_finished(self.executor.finished(seconds))
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
@@ -348,7 +348,7 @@ class Scheduler:
             error = self._run_alone(number, n_deaths=int(blamed))
             if error is not None:
                 text = f"The worker that ran this trial died: {error}"
-                self._keep(self.evaluator.failed(self._evaluations[number], text))
+                self._store(self.evaluator.failed(self._evaluations[number], text))
 
     def _run_alone(self, number: int, n_deaths: int) -> BaseException | None:
         """Run a trial until it ends, or return its last crash if there are too many."""
@@ -357,7 +357,7 @@ class Scheduler:
             task = partial(self.evaluator.run, self._evaluations[number])
             self.executor.start(number, task, alone=True)
             futures = self.executor.finished(self._until_deadline())
-            error = self._keep_finished(futures).get(number)
+            error = self._store_finished(futures).get(number)
             if error is None:
                 break
             if is_unreadable(error):
@@ -369,7 +369,7 @@ class Scheduler:
 
     def _tell(self, number: int) -> None:
         self._observe(number)
-        self._early.discard(number)
+        self._observed_early.discard(number)
         del self._asked[number]
         trial = self._done.pop(number)
         self.history.append(trial)
@@ -388,9 +388,9 @@ class Scheduler:
 
     def _observe(self, number: int) -> None:
         """Let the optimizer observe a finished trial, once."""
-        if number in self._early:
+        if number in self._observed_early:
             return
-        self._early.add(number)
+        self._observed_early.add(number)
         trial = self._done[number]
         details = self.evaluator.observe(trial)
         self.optimizer.tell(self._asked[number][0], self.score_of(trial), **details)
@@ -441,7 +441,7 @@ class Scheduler:
                 except (Exception, SystemExit):
                     continue  # a fit that failed during the shutdown
                 if trial is not None:
-                    self._keep(trial)
+                    self._store(trial)
         for number in sorted(self._asked):
             if number in self._done:
                 self._tell(number)

@@ -18,7 +18,7 @@ from skbayes.pareto.hypervolume import choose_point, hypervolumes, is_nondominat
 from skbayes.pareto.objective import Objectives
 from skbayes.results.frame import FrameAttribute
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import best_attributes, is_unfinished, rank, warned_rows
+from skbayes.search.choice import allowed_rows, best_attributes, is_unfinished, rank
 from skbayes.search.outside import known_trials
 from skbayes.search.parameters import (
     AnySurrogate,
@@ -551,7 +551,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         if is_unfinished(trials):
             return self._without_front(plan, results)
         Y = objectives.of_results(results, trials)
-        Y[~warned_rows(plan, trials, np.all(np.isfinite(Y), axis=1))] = np.nan
+        Y[~allowed_rows(plan, trials, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
                 "No trial has a value for every objective; see cv_results_ and "

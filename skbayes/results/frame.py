@@ -147,10 +147,12 @@ def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
 
 
 def _values(column: Any, order: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """Return the values of a column, None for masked ones, and its mask."""
     if not np.ma.isMA(column):
         return [native(column[row]) for row in order], np.zeros(len(order), dtype=bool)
-    values = [native(column.data[row]) for row in order]
-    return values, np.ma.getmaskarray(column)[order]
+    mask = np.ma.getmaskarray(column)
+    values = [None if mask[row] else native(column.data[row]) for row in order]
+    return values, mask[order]
 
 
 def _type_of(values: list[Any]) -> type:
@@ -165,33 +167,25 @@ def _type_of(values: list[Any]) -> type:
 
 
 def _pandas_column(pandas: Any, values: list[Any], missing: np.ndarray) -> Any:
-    shown = [
-        None if is_missing else v for v, is_missing in zip(values, missing, strict=True)
-    ]
-    kind = _type_of(
-        [v for v, is_missing in zip(values, missing, strict=True) if not is_missing]
-    )
+    kind = _type_of([values[row] for row in np.flatnonzero(~missing)])
     if kind in (bool, int):
         names = {bool: ("bool", "boolean"), int: ("int64", "Int64")}
-        return pandas.array(shown, dtype=names[kind][int(missing.any())])
+        return pandas.array(values, dtype=names[kind][int(missing.any())])
     if kind is float:
-        return np.array(shown, dtype=float)
+        return np.array(values, dtype=float)
     # Some values may be sequences themselves.
-    array = np.fromiter(shown, dtype=object, count=len(shown))
+    array = np.fromiter(values, dtype=object, count=len(values))
     array[missing] = np.nan
     return pandas.Series(array, dtype=None if kind is str else object).array
 
 
 def _polars_column(polars: Any, values: list[Any], missing: np.ndarray) -> Any:
-    shown = [
-        None if is_missing else v for v, is_missing in zip(values, missing, strict=True)
-    ]
-    kind = _type_of([value for value in shown if value is not None])
+    kind = _type_of([value for value in values if value is not None])
     if kind is object:
-        shown = [None if value is None else str(value) for value in shown]
+        values = [None if value is None else str(value) for value in values]
     names = {bool: "Boolean", int: "Int64", float: "Float64"}
     dtype = getattr(polars, names.get(kind, "String"))
-    return polars.Series(shown, dtype=dtype, strict=False)
+    return polars.Series(values, dtype=dtype, strict=False)
 
 
 _COLUMNS: dict[str, Callable[[Any, list[Any], np.ndarray], Any]] = {

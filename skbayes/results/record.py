@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from os import PathLike
 from typing import Any, Protocol
 
@@ -327,9 +328,9 @@ def make_record(source: Source, metric: str | None = None) -> SearchRecord:
     trials = sorted(source.trials, key=lambda trial: trial.number)
 
     def column(name: str, kind: Any = float) -> np.ndarray:
-        return np.array([getattr(trial, name) for trial in trials], dtype=kind)
+        return np.array(list(map(attrgetter(name), trials)), dtype=kind)
 
-    state, own_score = column("state", object), column("score")
+    state, trial_score = column("state", object), column("score")
     complete = state == "complete"
     scores, guide = _fitted_scores(trials), source.metric
     if list(scores) == ["score"]:
@@ -337,11 +338,11 @@ def make_record(source: Source, metric: str | None = None) -> SearchRecord:
         scores = {guide: scores["score"]}
     means = {name: _reduced(np.mean, values) for name, values in scores.items()}
     if guide not in means:
-        guide = _guide_of(own_score, means, complete)
+        guide = _guide_of(trial_score, means, complete)
     chosen = _check_metric(metric, guide, means)
     direction = source.directions.get(chosen, source.direction)
     if chosen == guide and chosen in means and chosen not in source.directions:
-        direction *= _direction(own_score[complete], means[chosen][complete])
+        direction *= _direction(trial_score[complete], means[chosen][complete])
     started, duration = column("started"), column("duration")
     begins = [*started[np.isfinite(started)], *(time for *_, time in source.running)]
     begin = min(begins, default=0.0)
@@ -350,13 +351,13 @@ def make_record(source: Source, metric: str | None = None) -> SearchRecord:
         trials=trials,
         number=column("number", int),
         params=[trial.params for trial in trials],
-        score=own_score if chosen == guide else direction * means[chosen],
+        score=trial_score if chosen == guide else direction * means[chosen],
         std=_reduced(np.std, scores.get(chosen, [np.empty(0)] * len(trials))),
         scores=means,
         state=state,
-        stage=np.array([trial.fidelity.stage for trial in trials], dtype=int),
-        train_fraction=np.array([t.fidelity.train_fraction for t in trials], float),
-        subset=np.array([trial.fidelity.subset for trial in trials], dtype=int),
+        stage=column("fidelity.stage", int),
+        train_fraction=column("fidelity.train_fraction"),
+        subset=column("fidelity.subset", int),
         n_folds=column("n_folds", int),
         started=started - begin,
         finished=started - begin + duration,

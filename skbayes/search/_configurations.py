@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,52 +103,45 @@ def check_values(
     Values that require a package that is not installed are an error too. Estimators
     with such values have a method `_check_packages`.
     """
-    refused: dict[int, str] = {}
-    accepted: set[int] = set()
-    wrong: dict[int, dict[int, str]] = {}
-    seen: set[tuple[int, type]] = set()
+    # Estimators of different classes that have the parameter of a column.
+    owners: dict[int, dict[type, Any]] = {}
     active = space.active(space.encode(space.covering_sample()))
     for row, params, model in zip(active, sample, models, strict=True):
         _check_packages(model)
         for place in np.flatnonzero(row).tolist():
-            column, name = space.columns[place], space.columns[place].name
-            if name is None or name not in params:
-                continue
-            owner, leaf = owner_of(model, name)
-            if column.dimension.is_categorical and (place, type(owner)) not in seen:
-                seen.add((place, type(owner)))
-                errors = _wrong_options(owner, leaf, _values(column))
-                common = wrong.setdefault(place, errors)
-                wrong[place] = {k: common[k] for k in common.keys() & errors}
-            if place in accepted:
-                continue
-            if getattr(column.dimension, "n_items", 0) and place not in refused:
-                warn_of_range(name, owner, column.dimension)
-            complaint = _complaint(model, column)
-            if complaint is None:
-                accepted.add(place)
-            else:
-                refused[place] = complaint
-    for place, complaint in refused.items():
-        if place not in accepted:
-            raise ValueError(complaint)
-    for place, errors in wrong.items():
-        for text in errors.values():
-            warn_user(
-                f"search_spaces: {space.columns[place].name!r} has an invalid option, "
-                f"whose fits will fail. {text}"
-            )
+            name = space.columns[place].name
+            if name is not None and name in params:
+                owner, _ = owner_of(model, name)
+                owners.setdefault(place, {}).setdefault(type(owner), owner)
+    invalid_options: list[tuple[str, str]] = []
+    for place, by_class in owners.items():
+        column, (owner, *_) = space.columns[place], by_class.values()
+        name, values = str(column.name), _values(column)
+        if getattr(column.dimension, "n_items", 0):
+            warn_of_range(name, owner, column.dimension)
+        errors, *others = (_errors(one, name, values) for one in by_class.values())
+        errors = {k: e for k, e in errors.items() if all(k in more for more in others)}
+        if values and len(errors) == len(values):
+            text = f"{errors[0]}{_remedy(values, owner, name)}"
+            raise ValueError(f"Parameter {name!r}: no value is valid. {text}")
+        if column.dimension.is_categorical:
+            invalid_options += [(name, error) for error in errors.values()]
+    for name, error in invalid_options:
+        warn_user(
+            f"search_spaces: {name!r} has an invalid option, whose fits will fail. "
+            f"{error}"
+        )
 
 
-def _wrong_options(owner: Any, leaf: str, values: list[Any]) -> dict[int, str]:
-    """Return the errors for options that an estimator refuses, by their place."""
-    wrong = {}
+def _errors(owner: Any, name: str, values: list[Any]) -> dict[int, str]:
+    """Return the errors for values that an estimator refuses, by their place."""
+    errors, leaf = {}, name.rpartition("__")[2]
     for place, value in enumerate(values):
         if (error := compat.refused_value(owner, leaf, value)) is not None:
             listed = compat.listed_strings(owner, leaf)
             hint = did_you_mean(value, listed) if isinstance(value, str) else ""
-            wrong[place] = f"{error}{hint}"
-    return wrong
+            errors[place] = f"{error}{hint}"
+    return errors
 
 
 def check_fit_params(models: Sequence[Any], names: Iterable[str]) -> None:
@@ -250,18 +243,6 @@ def _check_packages(model: Any) -> None:
             part._check_packages()
 
 
-def _complaint(model: Any, column: Column) -> str | None:
-    """Return the error message if all values of a parameter are invalid, else None."""
-    assert column.name is not None
-    owner, leaf = owner_of(model, column.name)
-    values = _values(column)
-    errors = [compat.refused_value(owner, leaf, value) for value in values]
-    if not errors or None in errors:
-        return None
-    remedy = _remedy(values, lambda value: not compat.refused_value(owner, leaf, value))
-    return f"Parameter {column.name!r}: no value is valid. {errors[0]}{remedy}"
-
-
 def _values(column: Column) -> list[Any]:
     dimension = column.dimension
     if dimension.n_values <= MAX_VALUES or dimension.is_categorical:
@@ -269,14 +250,14 @@ def _values(column: Column) -> list[Any]:
     return dimension.decode(dimension.snap(PLACES))
 
 
-def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:
+def _remedy(values: list[Any], owner: Any, name: str) -> str:
     """Return a hint if the values are numbers or ranges in a wrong notation."""
     if all(isinstance(value, str) for value in values):
         numbers = [_number(value) for value in values]
-        if all(number is not None and is_right(number) for number in numbers):
+        if None not in numbers and not _errors(owner, name, numbers):
             return " Write the numbers without quotes."
     if all(isinstance(value, float) and math.isfinite(value) for value in values):
-        if all(is_right(round(value)) for value in values):
+        if not _errors(owner, name, [round(value) for value in values]):
             return " For a range of integers, use two integers: (1, 10)."
     if all(isinstance(value, tuple) and len(value) in (2, 3) for value in values):
         return " Write a range without a list around it."

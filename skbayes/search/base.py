@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Self
@@ -28,18 +28,19 @@ from skbayes.search.preparation import (
     fit_options,
     parse_initial_points,
     points_to_begin_with,
-    with_ones,
+    with_distinct_ones,
     with_subsets,
 )
 from skbayes.search.running import Outcome, RunningSearch
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.trial.aspect import Aspect
 from skbayes.trial.evaluator import check_clone
 from skbayes.trial.fold import Job, configured
 from skbayes.trial.learning_curves import curve_table
 from skbayes.trial.objectives import GuidingMetric, Objective
 from skbayes.trial.option_table import aspects_of
-from skbayes.trial.plan import Header, Ladder, Plan, Stage
+from skbayes.trial.plan import Header, Ladder, Plan, ResolvedSpace, Stage
 from skbayes.trial.records import History, KnownTrial
 from skbayes.trial.settings import (
     RefitChoice,
@@ -102,7 +103,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     _acquisition = "ei"
 
     # Names of attributes that a subclass sets before it calls `fit`.
-    _not_of_fit: tuple[str, ...] = ()
+    _set_before_fit: tuple[str, ...] = ()
 
     # -- hooks --------------------------------------------------------------------
 
@@ -138,7 +139,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         model = self.surrogate
         return model if isinstance(model, tuple) else (model, self._acquisition)
 
-    def _n_spread(self, plan: Plan) -> int | str:
+    def _initial_count(self, plan: Plan) -> int | str:
         """Return the number of initial configurations for the optimizer."""
         n_initial = plan.settings.n_initial
         return self._n_initial_points if n_initial is None else n_initial
@@ -170,7 +171,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return {
             "surrogate": surrogate,
             "acquisition": acquisition,
-            "n_initial_points": self._n_spread(plan),
+            "n_initial_points": self._initial_count(plan),
             "initial_points": plan.initial_points,
             "prior": plan.prior,
             "random_state": plan.seed,
@@ -198,7 +199,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         columns: dict[str, list] = {}
         for aspect in plan.aspects:
             columns |= aspect.columns(history)
-        if plan.cuts_trials:
+        if plan.skips_folds:
             columns["state"] = [trial.state for trial in history]
         return columns
 
@@ -312,8 +313,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             if plan.refit.plain:
                 self._refit(plan, fitted)
         self.total_time_ = time.perf_counter() - begin
-        if plan.verbose > 0:
-            _print_advice(self)
+        if plan.verbose > 0 and (sentences := outside.advice(self)):
+            print(f"Advice: {' '.join(sentences)}")
         return self
 
     def get_metadata_routing(self) -> Any:
@@ -422,25 +423,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         options = fit_options(settings, scorers, routed)
         tasks = outside.tasks_of(self, X, y, params.get("sample_weight"))
         aspects = aspects_of(settings, objective, tasks)
-
-        notation, untuned, facts = outside.resolved_spaces(settings, X, y)
-        for aspect in aspects:
-            notation = aspect.prepare(notation, routed)
-        warn_of_empty(notation)
-        space = with_ones(settings.estimator, self._make_space(notation, settings.rule))
-        current_values = self._current_values(settings.estimator)
-        initial_points = points_to_begin_with(settings, space, current_values)
-        prior = outside.prior_of(settings, space, current_values, facts)
-        # A copy, without cached results of the constraint.
-        space = space.with_constraint(space.constraint)
-        validate.check_constraint(space)
-        is_warm = self.warm_start_from is not None
-        with naming("warm_start_from"):
-            known_trials = (
-                self._known_results(notation, space, objective) if is_warm else []
-            )
-        seed = draw_seed(self.random_state)
-        ladder = self._ladder(settings, space, prior, y)
+        resolved = self._resolve_space(settings, X, y, objective, aspects, routed)
+        space, seed = resolved.space, draw_seed(self.random_state)
+        ladder = self._ladder(settings, space, resolved.prior, y)
         assign = ladder.rungs[0].assign
         models = check_configurations(settings, space, options, assign)
         validate.check_target(models, settings.scoring, y)
@@ -458,19 +443,46 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         for aspect in aspects:
             aspect.check(job, models)
         plan = Plan(
-            *(job, objective, settings, split_params, tasks, aspects, notation, space),
-            untuned=untuned,
+            *(job, objective, settings, split_params, tasks, aspects),
             model=models[0],
-            current_values=current_values,
-            initial_points=initial_points,
-            prior=prior,
-            known_trials=known_trials,
             ladder=ladder,
             header=header,
+            **resolved._asdict(),
         )
         if plan.refit.rule == "ensemble":
             outside.check_final_model(plan, models)
         return plan
+
+    def _resolve_space(
+        self,
+        settings: Settings,
+        X: Any,
+        y: Any,
+        objective: Objective,
+        aspects: Sequence[Aspect],
+        routed: Any,
+    ) -> ResolvedSpace:
+        """Return the search space for the data, and what is known about it."""
+        notation, untuned, facts = outside.resolved_spaces(settings, X, y)
+        for aspect in aspects:
+            notation = aspect.prepare(notation, routed)
+        warn_of_empty(notation)
+        space = self._make_space(notation, settings.rule)
+        space = with_distinct_ones(settings.estimator, space)
+        current_values = self._current_values(settings.estimator)
+        initial_points = points_to_begin_with(settings, space, current_values)
+        prior = outside.prior_of(settings, space, current_values, facts)
+        # A copy, without cached results of the constraint.
+        space = space.with_constraint(space.constraint)
+        validate.check_constraint(space)
+        known_trials: list[KnownTrial] = []
+        if self.warm_start_from is not None:
+            with naming("warm_start_from"):
+                known_trials = self._known_results(notation, space, objective)
+        return ResolvedSpace(
+            *(notation, untuned, space, current_values),
+            *(initial_points, prior, known_trials),
+        )
 
     def _first_optimizer(self, plan: Plan, history: History) -> Any:
         optimizer = self._make_optimizer(plan)
@@ -486,8 +498,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """
         names = {name for name in vars(self) if name.endswith("_")}
         if "search_spaces_" not in names:
-            self._not_of_fit = tuple(sorted(names))
-        for name in names.difference(self._not_of_fit):
+            self._set_before_fit = tuple(sorted(names))
+        for name in names.difference(self._set_before_fit):
             del self.__dict__[name]  # delattr calls the descriptor of a frame
 
     def _set(self, attributes: dict[str, Any]) -> dict[str, Any]:
@@ -595,10 +607,3 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         self._set(chosen)
         with without_autologging():
             self._refit(plan, vars(self))
-
-
-def _print_advice(search: BaseBayesSearchCV) -> None:
-    """Print suggestions for the next search in one line."""
-    sentences = outside.advice(search)
-    if sentences:
-        print(f"Advice: {' '.join(sentences)}")

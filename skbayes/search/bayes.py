@@ -527,28 +527,28 @@ class BayesSearchCV(BaseBayesSearchCV):
             return_folds=return_folds,
         )
 
-    def _has_time_alone(self) -> bool:
+    def _has_only_timeout(self) -> bool:
         """Return whether the time limits the search, and no number of trials."""
         return self.n_iter is None and self.timeout is not None
 
     def _model(self) -> tuple[Any, Any]:
         model = self.surrogate
         is_process = isinstance(model, str) and model.startswith("gp")
-        if is_process and self._has_time_alone():
+        if is_process and self._has_only_timeout():
             return model, "ei-per-second"
         return super()._model()
 
-    def _n_spread(self, plan: Plan) -> int | str:
-        n_spread = super()._n_spread(plan)
+    def _initial_count(self, plan: Plan) -> int | str:
+        n_initial = super()._initial_count(plan)
         # A surrogate that is given with an acquisition function is a pair itself.
         is_timed = self._model() == (self.surrogate, "ei-per-second")
-        return self._n_timed_points if n_spread == "auto" and is_timed else n_spread
+        return self._n_timed_points if n_initial == "auto" and is_timed else n_initial
 
     def _ladder(
         self, settings: Settings, space: Space, prior: OptimumPrior | None, y: Any
     ) -> Ladder:
         ladder = None
-        if self._has_time_alone():
+        if self._has_only_timeout():
             ladder = outside.stages_before_all_folds(self, settings, prior)
         return ladder or super()._ladder(settings, space, prior, y)
 
@@ -567,7 +567,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         remaining = _all_points(plan.notation, space) if everything else []
         if everything and plan.settings.initial_points is None:
             points = []  # included in the rest
-        if plan.cuts_trials:
+        if plan.skips_folds:
             # Scores of unfinished trials are noisier than others.
             rule = "pruning must be False and trial_limits None"
             check_takes_noise(self._model()[0], rule)

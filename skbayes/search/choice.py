@@ -153,15 +153,13 @@ def choose_by_rule(
     """
     if is_unfinished(ranked):
         return best, unknown_gain()
-    allowed = np.ones(len(ranked), dtype=bool)
-    if plan.constraints is not None:
-        # Trials on small samples may satisfy bounds that trials on all rows violate.
-        complete = [
-            trial.state == TrialState.COMPLETE
-            and trial.fidelity.stage == ranked[best].fidelity.stage
-            for trial in ranked
-        ]
-        allowed = least_violating(ranked.violations, complete)
+    # Trials on small samples may satisfy bounds that trials on all rows violate.
+    complete = [
+        trial.state == TrialState.COMPLETE
+        and trial.fidelity.stage == ranked[best].fidelity.stage
+        for trial in ranked
+    ]
+    allowed = least_violating(ranked.violations, complete)
     before, n_folds = int(np.sum(allowed[:best])), ranked[best].n_folds
     table = {
         name: column[allowed]
@@ -246,12 +244,12 @@ def gain_of(
     return gain, math.hypot(math.sqrt(variance), optimism)
 
 
-def warned_rows(plan: Plan, ranked: History, usable: np.ndarray) -> np.ndarray:
+def allowed_rows(plan: Plan, ranked: History, usable: np.ndarray) -> np.ndarray:
     """Return which rows violate the constraints least; warn if none satisfies them."""
     allowed = least_violating(ranked.violations, usable)
     chosen = np.flatnonzero(allowed & usable)
     if len(chosen) and not ranked[chosen[0]].feasible:
-        _warn(plan, ranked, int(chosen[0]))
+        _warn_of_violation(plan, ranked, int(chosen[0]))
     return allowed
 
 
@@ -260,11 +258,11 @@ def _best_allowed_row(plan: Plan, ranked: History, scores: FloatArray) -> int:
     chosen = int(best_first(scores, ranked.violations)[0])
     has_score = not np.isnan(np.ravel(scores[chosen])[0])
     if has_score and not ranked[chosen].feasible:
-        _warn(plan, ranked, chosen)
+        _warn_of_violation(plan, ranked, chosen)
     return chosen
 
 
-def _warn(plan: Plan, ranked: History, chosen: int) -> None:
+def _warn_of_violation(plan: Plan, ranked: History, chosen: int) -> None:
     assert plan.constraints is not None
     trial = ranked[chosen]
     broken = plan.constraints.broken(trial)

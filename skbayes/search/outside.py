@@ -175,9 +175,9 @@ def known_trials(source: Any, space: Space, metric: str = "score") -> list[Known
     return read(source, space, metric)
 
 
-def known_of(source: Any, space: Space, metric: str) -> list[KnownTrial]:
+def comparable_trials(source: Any, space: Space, metric: str) -> list[KnownTrial]:
     """Return the trials of a source that have a comparable score."""
-    read = load("skbayes.options.warm_start.known_trials:known_of")
+    read = load("skbayes.options.warm_start.known_trials:comparable_trials")
     return read(source, space, metric)
 
 

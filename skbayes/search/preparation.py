@@ -51,17 +51,17 @@ def share_of_splits(cv: Any, n_samples: int) -> float:
     return CAUTIOUS_SHARE
 
 
-def with_ones(estimator: Any, space: Space) -> Space:
+def with_distinct_ones(estimator: Any, space: Space) -> Space:
     """Return a space in which 1 and 1.0 differ if they do for the estimator."""
     both = {Integral, compat.RealNotInt}
     ones = []
     for name in space.parameter_names:
         owner, leaf = owner_of(estimator, name)
         if compat.number_types(owner, leaf) >= both:
-            # A number that is refused can only stand for the other one.
+            # A number that the estimator refuses can only mean the other one.
             valid = [v for v in (1, 1.0) if not compat.refused_value(owner, leaf, v)]
             ones += [(name, type(value).__name__) for value in valid]
-    return space.with_ones(ones)
+    return space.with_distinct_ones(ones)
 
 
 def parse_initial_points(value: Any) -> tuple[list[Any] | None, int | None]:

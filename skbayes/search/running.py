@@ -36,8 +36,9 @@ from skbayes.utils.optional import warn_or_log, warn_user
 
 logger = logging.getLogger("skbayes")
 
-# With more trials in progress, proposals and pruning have too few finished trials.
-MAX_RACED_IN_FLIGHT = 16
+# Default maximum number of trials in progress with pruning. With more, too few trials
+# are finished when one is proposed or pruned.
+MAX_IN_FLIGHT_PRUNING = 16
 
 
 @dataclass
@@ -100,7 +101,7 @@ class RunningSearch:
             n_points = context.trials_in_flight(len(plan.splits))
             if plan.settings.pruning_risk is not None:
                 # With pruning, the fits of a trial run one after the other.
-                n_points = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
+                n_points = min(context.trials_in_flight(1), MAX_IN_FLIGHT_PRUNING)
             if not isinstance(pre_dispatch, str):
                 n_points = int(pre_dispatch)
             if search.journal is not None:
@@ -259,19 +260,18 @@ class RunningSearch:
         Of the time to start processes for the fits, one second and 10% of the timeout
         do not count. The search should return one second later at most.
         """
-        plan, left = self.plan, None
-        timeout = plan.settings.limits.timeout
-        if timeout is not None:
-            elapsed = time.perf_counter() - self.begin
-            left = timeout - elapsed + min(backend.start_time, 1.0 + 0.1 * timeout)
-            backend.end_after(left)
-        budget = Budget(n_planned, left, stoppers=plan.settings.stoppers)
-        if left is None:
+        settings = self.plan.settings
+        budget = Budget(n_planned, stoppers=settings.stoppers)
+        timeout = settings.limits.timeout
+        if timeout is None:
             return budget
+        elapsed = time.perf_counter() - self.begin
+        left = timeout - elapsed + min(backend.start_time, 1.0 + 0.1 * timeout)
+        backend.end_after(left)
+        deadline = budget.clock() + left
+        reserve = functools.partial(self._reserved, backend)
         return dataclasses.replace(
-            budget,
-            deadline=budget.clock() + left,
-            reserve=functools.partial(self._reserved, backend),
+            budget, timeout=left, deadline=deadline, reserve=reserve
         )
 
     def _reserved(self, backend: Backend, history: History) -> float:
@@ -333,7 +333,7 @@ class RunningSearch:
             sizes = self.search._subset_parameter
             reports.append(FailingStart(plan, backend, sizes))
             bounds = plan.constraints
-            tell = print if verbose > 0 else warn_or_log
+            announce = print if verbose > 0 else warn_or_log
 
             def report(trial: Trial, history: History) -> None:
                 for observer in reports:
@@ -341,7 +341,7 @@ class RunningSearch:
                 if bounds is not None and (
                     text := outside.unreachable_text(bounds, history)
                 ):
-                    tell(text)
+                    announce(text)
 
             yield report
 
@@ -352,8 +352,7 @@ def _untried_params(plan: Plan) -> dict[str, Any]:
     if plan.space.allows(params):
         return params
     optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
-    proposed: dict[str, Any] = optimizer.propose().params
-    return proposed
+    return dict(optimizer.propose().params)
 
 
 def refit_seconds(history: History, plan: Plan, on_samples: bool = False) -> float:

@@ -147,7 +147,7 @@ class Space:
         space.constraint, space._allowed_by_key = constraint, {}
         return space
 
-    def with_ones(self, ones: Iterable[tuple[str, str]]) -> Space:
+    def with_distinct_ones(self, ones: Iterable[tuple[str, str]]) -> Space:
         """Return a copy in which 1 and 1.0 differ for some parameters.
 
         A pair of a parameter and a type, "int" or "float", means that 1 of this type

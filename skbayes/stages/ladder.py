@@ -33,10 +33,10 @@ N_SEARCHED, N_WITH_ALL_FOLDS = 20, 80
 N_RESERVED, N_COMPARED = 6, 2
 
 # Maximum share of the time that is reserved.
-MOST_RESERVED = 0.6
+MAX_RESERVED_SHARE = 0.6
 
 # Maximum share of the time of a stage with one fold for one trial.
-MOST_OF_TRIAL = 0.2
+MAX_TRIAL_SHARE = 0.2
 
 # Exponent of the number of rows in the time of a fit on the next size before it is
 # measured, and its limit.
@@ -91,7 +91,7 @@ def best_of(trials: Iterable[Trial], n: int) -> list[Trial]:
     return [usable[place] for place in order[:n]]
 
 
-def last_search(history: Sequence[Trial]) -> list[Trial]:
+def with_fewer_folds(history: Sequence[Trial]) -> list[Trial]:
     """Return the trials of the last stage with fewer folds."""
     stages = [t.fidelity.stage for t in history if t.fidelity.n_folds is not None]
     return [t for t in history if stages and t.fidelity.stage == stages[-1]]
@@ -124,7 +124,7 @@ class Costs:
         complete = [trial for trial in of_first if trial.state == TrialState.COMPLETE]
         seconds = {t.fidelity.train_fraction: _of_fit(t, n_workers) for t in complete}
         costs = cls(seconds, 1.0, n_workers)
-        best = best_of(last_search(history) or history, N_RESERVED // 2)
+        best = best_of(with_fewer_folds(history) or history, N_RESERVED // 2)
         ratios = [
             _of_fit(trial, n_workers) / costs.of_fit(trial.fidelity.train_fraction)
             for trial in best
@@ -254,7 +254,7 @@ class TimedLadder(Ladder):
             seconds -= max(least, self._reserved(plan, costs, seconds))
             if math.isfinite(n_left):
                 n_left = max(1, min(n_left // 2, n_left - N_COMPARED))
-        return Allowance(n_begun + n_left, seconds, MOST_OF_TRIAL * seconds)
+        return Allowance(n_begun + n_left, seconds, MAX_TRIAL_SHARE * seconds)
 
     def _larger(
         self, rung: Stage, plan: Plan, costs: Costs, seconds: float
@@ -271,7 +271,7 @@ class TimedLadder(Ladder):
     def _reserved(self, plan: Plan, costs: Costs, seconds: float) -> float:
         """Return the seconds in which the best trials are compared, if possible."""
         share, n_folds = self.rungs[-1].amount(plan)
-        most = MOST_RESERVED * seconds
+        most = MAX_RESERVED_SHARE * seconds
         wanted = costs.of_trials(N_RESERVED, (share, n_folds))
         if wanted > most:
             wanted = costs.of_trials(N_RESERVED, (share, 1))

@@ -16,7 +16,7 @@ from skbayes.space import OptimumPrior
 from skbayes.space.candidates import Candidates
 from skbayes.space.lists import same
 from skbayes.stages.fidelity import MultiFidelity
-from skbayes.stages.ladder import TimedLadder, best_of, last_search, n_models
+from skbayes.stages.ladder import TimedLadder, best_of, n_models, with_fewer_folds
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.trial.plan import Ladder, Plan, Stage
 from skbayes.trial.records import History, Trial
@@ -100,7 +100,7 @@ class Stages:
         options = self.search._optimizer_options(
             plan,
             surrogate=self._informed_surrogate(plan, rung.amount(plan), history),
-            n_initial_points=len(starts) or self.search._n_spread(plan),
+            n_initial_points=len(starts) or self.search._initial_count(plan),
             initial_points=starts or plan.initial_points,
             prior=plan.prior and plan.prior.densities_only(),
         )
@@ -124,7 +124,7 @@ class Stages:
         search, usually the estimator's own. The smallest sample does not exclude any
         model.
         """
-        first, searched = history[0].params, last_search(history[1:])
+        first, searched = history[0].params, with_fewer_folds(history[1:])
         if role == "time":
             return [first]
         last, n_promoted = history[-1].fidelity.stage, self.n_promoted

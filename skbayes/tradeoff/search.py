@@ -24,7 +24,7 @@ from skbayes.search.choice import (
     is_unfinished,
     rank,
 )
-from skbayes.search.outside import known_of, known_trials
+from skbayes.search.outside import comparable_trials, known_trials
 from skbayes.search.parameters import (
     ANY_SURROGATE,
     Constraints,
@@ -637,7 +637,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         if not trials:
             # Results of other searches have the largest size and an unknown cost.
             largest = self._sizes()[-1]
-            whole_space = Space.from_notation(notation).with_ones(space.ones)
+            whole_space = Space.from_notation(notation).with_distinct_ones(space.ones)
             return [
                 earlier._replace(
                     params={**earlier.params, SIZE: largest},
@@ -649,7 +649,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         # The scores on all sizes are used.
         whole = [dataclasses.replace(trial, fidelity=Fidelity()) for trial in trials]
         rows = []
-        for earlier in known_of(Source(whole), space, metric):
+        for earlier in comparable_trials(Source(whole), space, metric):
             cost = trial_cost(earlier.trial, objective.cost) if same_cost else np.nan
             score = [objective.on_unit_scale(earlier.score), -cost]
             rows.append(earlier._replace(score=score))

@@ -266,10 +266,11 @@ class CandidateEvaluator:
     def failed(self, evaluation: Evaluation, text: str, **fields: Any) -> Trial:
         """Create a trial without any fitted fold; `text` is the reason."""
         fold = FoldResult(fit_time=0.0, score_time=0.0, fit_error=text)
-        n_splits = len(self.plan.splits)
-        n_skipped = n_splits - len(range(n_splits)[: self.n_folds])
-        skipped = [FoldResult(status=FoldStatus.SKIPPED)] * n_skipped
-        folds = [*[fold] * (n_splits - n_skipped), *skipped]
+        skipped = FoldResult(status=FoldStatus.SKIPPED)
+        splits = range(len(self.plan.splits))
+        folds = [
+            fold if split in splits[: self.n_folds] else skipped for split in splits
+        ]
         return self._closed(evaluation, _trial(evaluation, folds, **fields))
 
     def untried(self, params: Params) -> Trial:

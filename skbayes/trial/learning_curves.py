@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 IntArray = NDArray[np.int_]
 
-# A step of the grid is 1 / EVERY_ROUND of the number of rounds before it.
-EVERY_ROUND = 10
+# A step of the grid is the number of rounds before it, divided by this number.
+STEP_DIVISOR = 10
 # A fit stops after a number of rounds without improvement: the smaller one of a
 # constant and a fraction of the cap, or a fraction of the best round if it is greater.
 MIN_PATIENCE = 50
@@ -59,7 +59,7 @@ def round_grid(cap: int) -> IntArray:
     current = 1
     while current < cap:
         rounds.append(current)
-        current += max(1, current // EVERY_ROUND)
+        current += max(1, current // STEP_DIVISOR)
     grid = np.array([*rounds, cap])
     grid.flags.writeable = False  # shared by all callers
     return grid

@@ -115,9 +115,7 @@ def killable(
     backend: Backend, limits: FitLimits, environment: Mapping[str, str]
 ) -> Backend:
     """Return a backend whose fits run in processes that can be killed."""
-    kind: Callable[..., Backend] = load(
-        "skbayes.options.limits.killable_backend:KillableBackend"
-    )
+    kind = load("skbayes.options.limits.killable_backend:KillableBackend")
     return kind(backend, limits, environment)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Configuration
 from skbayes.trial.aspect import Aspect, Bounds, Tasks
 from skbayes.trial.fold import Job
-from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.records import FoldResult, History, KnownTrial, Trial
 from skbayes.trial.settings import RefitChoice, Settings
 from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
 
@@ -24,8 +24,9 @@ Role = Literal["stage", "time", "search", "final"]
 
 AnyAspect = TypeVar("AnyAspect", bound=Aspect)
 
-# Share of the time of a stage before one without a number of trials.
-OPEN_SHARE = 0.25
+# Share of the remaining time that a stage gets if a later stage has no maximum number
+# of trials.
+SHARE_BEFORE_UNLIMITED = 0.25
 
 
 # Function that returns the parameters to set and the sample of a trial, by its number
@@ -253,8 +254,20 @@ class Ladder:
         share = 1.0
         if len(weights) > 1:
             is_open = math.isinf(sum(weights))
-            share = OPEN_SHARE if is_open else weights[0] / sum(weights)
+            share = SHARE_BEFORE_UNLIMITED if is_open else weights[0] / sum(weights)
         return Allowance(n_trials, share * seconds)
+
+
+class ResolvedSpace(NamedTuple):
+    """Search space for the data of a fit; its fields are those of `Plan`."""
+
+    notation: Any
+    untuned: list[str]
+    space: Space
+    current_values: Mapping[str, Any]
+    initial_points: list[dict[str, Any]]
+    prior: OptimumPrior | None
+    known_trials: list[KnownTrial]
 
 
 @dataclass(frozen=True)
@@ -282,7 +295,7 @@ class Plan:
     current_values: Mapping[str, Any] = field(default_factory=dict)
     initial_points: list[dict[str, Any]] = field(default_factory=list)
     prior: OptimumPrior | None = None
-    known_trials: Sequence[Any] = ()
+    known_trials: Sequence[KnownTrial] = ()
     ladder: Ladder = Ladder(())
     header: Header = Header()
 
@@ -341,8 +354,8 @@ class Plan:
         return next(one for one in self.aspects if isinstance(one, kind))
 
     @property
-    def cuts_trials(self) -> bool:
-        """Whether some folds of a trial may be skipped."""
+    def skips_folds(self) -> bool:
+        """Whether limits of trials or pruning may skip folds of a trial."""
         return self.settings.limits.of_trials or self.settings.pruning_risk is not None
 
     def train_fraction(self, sample: Sample) -> float:

@@ -27,7 +27,7 @@ _UNITS = {
     **{f"{name}B": 1000**k for k, name in enumerate("kMGT", 1)},
     **{f"{name}iB": 1024**k for k, name in enumerate("KMGT", 1)},
 }
-_FACTORS = {name.lower(): factor for name, factor in _UNITS.items()}
+_BYTES = {name.lower(): factor for name, factor in _UNITS.items()}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 # Seconds of the units of time, by their names.
@@ -81,7 +81,7 @@ def parse_size(name: str, value: Any) -> int:
     """Convert the size `name`, such as "2 GB", to bytes."""
     if is_number(value) and value >= 1 and value == int(value):
         return int(value)
-    total = _total(value, _FACTORS)
+    total = _total(value, _BYTES)
     if not total > 0.0:
         raise ValueError(
             f"{name} must be a positive number of bytes, or a string with one of the "

@@ -86,7 +86,7 @@ class PrefixStore:
         stored: Arrays | None = self.load(key, mapped=True)
         if stored is not None:
             return stored
-        with self._turn(key):
+        with self._one_process(key):
             stored = self.load(key, mapped=True)
             if stored is not None:
                 return stored
@@ -95,7 +95,7 @@ class PrefixStore:
             return self.load(key, mapped=True) or made
 
     @contextlib.contextmanager
-    def _turn(self, key: str) -> Iterator[None]:
+    def _one_process(self, key: str) -> Iterator[None]:
         """Wait for another process that makes the same arrays, if files have locks."""
         lock = os.path.join(self.folder, f"{_LOCK}{key}")
         with contextlib.ExitStack() as stack:

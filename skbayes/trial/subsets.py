@@ -87,7 +87,7 @@ class Subsets:
                 parts = None if units is None else units[train]
                 rng = make_generator(seed, Stream.SUBSET, subset, split)
                 ranks[subset].append(_ranks(strata, parts, len(train), rng))
-                needed[subset].append(_least(ranks[subset][-1], strata))
+                needed[subset].append(_smallest_size(ranks[subset][-1], strata))
         return cls(ranks, sizes, needed, classes is not None)
 
     def rows(self, split: int, train: Any, sample: Sample) -> Any:
@@ -223,7 +223,7 @@ def _interleaved(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return shuffled[np.argsort(keys, kind="stable")]
 
 
-def _least(ranks: np.ndarray, classes: np.ndarray | None) -> int:
+def _smallest_size(ranks: np.ndarray, classes: np.ndarray | None) -> int:
     """Return the minimum size of a subset with all classes, or with one whole group."""
     if classes is None:
         return 1 + int(ranks.min()) if len(ranks) else 1

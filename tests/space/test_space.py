@@ -212,9 +212,11 @@ def test_one_and_the_fraction_of_one_differ_in_a_space_with_ones():
     spaces = [{"n": (1, 4), "m": [1, 2]}, {"n": [0.5, 1.0], "m": [1, 2]}]
     plain, ones = Space.from_notation(spaces[0]), {("n", "int"), ("n", "float")}
     assert {"n": 1.0, "m": 1.0} in plain
-    assert {"n": 1.0, "m": 1.0} not in plain.with_ones(ones)
-    assert {"n": 2.0, "m": 2.0} in plain.with_ones(ones)
-    both = pickle.loads(pickle.dumps(Space.from_notation(spaces).with_ones(ones)))
+    assert {"n": 1.0, "m": 1.0} not in plain.with_distinct_ones(ones)
+    assert {"n": 2.0, "m": 2.0} in plain.with_distinct_ones(ones)
+    both = pickle.loads(
+        pickle.dumps(Space.from_notation(spaces).with_distinct_ones(ones))
+    )
     for number in (1, 1.0):
         again = [*both.decode(both.encode([{"n": number, "m": 1.0}]))]
         again += [both.selection({"n": number, "m": 1, "other": 1})]

@@ -96,10 +96,10 @@ def known_trials(source: Any, space: Space, metric: str = "score") -> list[Known
     except TypeError as error:
         text = f"{error} Pass the configurations of other results as initial_points."
         raise TypeError(text) from None
-    return known_of(trials, space, metric)
+    return comparable_trials(trials, space, metric)
 
 
-def known_of(source: Source, space: Space, metric: str) -> list[KnownTrial]:
+def comparable_trials(source: Source, space: Space, metric: str) -> list[KnownTrial]:
     """Return the trials of a source in a space that have a comparable score."""
     trials: list[KnownTrial] = []
     n_outside, n_rows = 0, len(source.trials)
