@@ -214,9 +214,8 @@ def test_one_and_the_fraction_of_one_differ_in_a_space_with_ones():
     assert {"n": 1.0, "m": 1.0} in plain
     assert {"n": 1.0, "m": 1.0} not in plain.with_distinct_ones(ones)
     assert {"n": 2.0, "m": 2.0} in plain.with_distinct_ones(ones)
-    both = pickle.loads(
-        pickle.dumps(Space.from_notation(spaces).with_distinct_ones(ones))
-    )
+    both = Space.from_notation(spaces).with_distinct_ones(ones)
+    both = pickle.loads(pickle.dumps(both))
     for number in (1, 1.0):
         again = [*both.decode(both.encode([{"n": number, "m": 1.0}]))]
         again += [both.selection({"n": number, "m": 1, "other": 1})]

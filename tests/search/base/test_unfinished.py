@@ -14,12 +14,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import skbayes
-from skbayes import (
-    BayesSearchCV,
-    HyperTuneSearchCV,
-    ParetoSearchCV,
-    TradeoffSearchCV,
-)
+from skbayes import BayesSearchCV, HyperTuneSearchCV, ParetoSearchCV, TradeoffSearchCV
 from skbayes.defaults import models
 
 pytestmark = pytest.mark.usefixtures("fits_here")
