@@ -24,6 +24,7 @@ from skbayes.trial.aspect import Evaluation
 from skbayes.trial.backend import Backend
 from skbayes.trial.fold import Fold, Job, Results, configured, has_status
 from skbayes.trial.limits import SearchTimeout
+from skbayes.trial.objectives import GuidingMetric
 from skbayes.trial.option_table import killable
 from skbayes.trial.plan import Assignment, Plan, Stage, on_all_rows
 from skbayes.trial.pruning import first_scores, race_of
@@ -331,7 +332,8 @@ class CandidateEvaluator:
         details: dict[str, Any] = {"censored": trial.state.is_partial}
         if trial.duration > 0.0:
             details["cost"] = trial.duration
-        if trial.noise is not None:
+        # The means of several objectives are not predicted from the first folds.
+        if trial.noise is not None and isinstance(self.plan.objective, GuidingMetric):
             details["noise"] = trial.noise
         if trial.state == TrialState.OUT_OF_MEMORY:
             details["aborted"] = True

@@ -354,14 +354,14 @@ def test_a_warm_start_tries_its_front_first(search, journal):
 def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
     class Slow(DecisionTreeClassifier):
         def fit(self, X, y):
-            fake_clock.now += 0.05 if self.max_depth > 1 else 0.0
+            fake_clock.now += 0.03 if self.max_depth > 3 else 0.0
             return super().fit(X, y)
 
-    params = {"space": {"max_depth": [1, 2, 3]}, "trial_limits": {"time": 0.04}}
-    search = make(estimator=Slow(random_state=0), n_iter=3, **params)
-    states = {t.params["max_depth"]: t.state for t in search.fit(X, y).trials_}
-    assert states == {1: "complete", 2: "timed_out", 3: "timed_out"}
-    assert search.pareto_params_ == [{"max_depth": 1}]
+    params = {"space": {"max_depth": [1, 2, 3, 4]}, "trial_limits": {"time": 0.04}}
+    params |= {"initial_points": [{"max_depth": k} for k in (1, 2, 3, 4)], "n_iter": 4}
+    search = make(estimator=Slow(random_state=0), cv=4, **params).fit(X, y)
+    assert [t.state for t in search.trials_] == ["complete"] * 3 + ["timed_out"]
+    assert {"max_depth": 4} not in search.pareto_params_
 
 
 def test_stoppers_see_the_first_objective_and_the_expected_volume():
