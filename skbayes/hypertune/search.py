@@ -698,28 +698,30 @@ class HyperTuneSearchCV(BayesSearchCV):
             "small_optima_": decode(derived.optima) if derived else [],
         }
         results = attributes["cv_results_"]
-        whole = results["stage"] > 0
-        if not np.any(whole):
-            if not is_unfinished(history):
-                warn_or_log(
-                    "The search ended before the first trial on all data; the best "
-                    "trial is on a small sample."
-                )
-            return attributes
+        rows = self._compared(plan, results)
+        if results["stage"][rows].min() == 0 and not is_unfinished(history):
+            warn_or_log(
+                "No trial on all data has a score; the best one is on a small sample."
+            )
         for metric in metrics_of(results):
-            ranks = np.full(len(whole), np.sum(whole) + 1, dtype=np.int32)
-            ranks[whole] = rank(results[f"mean_test_{metric}"][whole])
+            ranks = np.full(len(rows), np.sum(rows) + 1, dtype=np.int32)
+            ranks[rows] = rank(results[f"mean_test_{metric}"][rows])
             results[f"rank_test_{metric}"] = ranks
         return attributes
+
+    def _compared(self, plan: Plan, results: Mapping[str, Any]) -> np.ndarray:
+        """Return the rows on all data, or all rows if none of these has a score."""
+        whole = np.asarray(results["stage"]) > 0
+        scores = results[f"mean_test_{plan.objective.name or 'score'}"]
+        return whole if np.isfinite(scores[whole]).any() else np.full_like(whole, True)
 
     def _ranked(self, history: History) -> History:
         return history  # also the trials on small samples
 
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         # 0 on small samples, and 1 on all data.
-        has_two = len(plan.ladder.rungs) > 1
         data = [trial.fidelity for trial in history]
-        stages = [fidelity.stage if has_two else 1 for fidelity in data]
+        stages = [int(fidelity.train_fraction == 1.0) for fidelity in data]
         subsets = [-1 if s else f.subset for s, f in zip(stages, data, strict=True)]
         return super()._extra_columns(plan, history) | {
             "stage": stages,
@@ -732,15 +734,13 @@ class HyperTuneSearchCV(BayesSearchCV):
     ) -> FloatArray | None:
         if plan.constraints is None:
             return None
-        # Trials on small samples are chosen only if no trial is on all data.
-        whole = np.asarray(results["stage"]) > 0
         scores = results[f"mean_test_{plan.objective.name or 'score'}"]
-        return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
+        return np.where(self._compared(plan, results), scores, np.nan)[:, None]
 
     def _select(self, plan: Plan, fitted: Mapping[str, Any]) -> dict[str, Any]:
         attributes = BaseBayesSearchCV._select(self, plan, fitted)
-        chosen, stages = attributes.get("best_index_"), fitted["cv_results_"]["stage"]
-        if callable(plan.refit.plain) and stages[chosen] < stages.max():
+        chosen, rows = attributes.get("best_index_"), fitted["cv_results_"]
+        if callable(plan.refit.plain) and not self._compared(plan, rows)[chosen]:
             raise ValueError(
                 f"refit chose row {chosen}, a trial on a small sample. Trials on all "
                 "data have 1 in cv_results_['stage']."

@@ -48,7 +48,7 @@ def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
         )
     means = np.array(cv_results[_MEAN + metric], dtype=float)
     means[~np.isfinite(means)] = np.nan
-    most = np.ones(len(means), dtype=bool)
+    most = np.isfinite(means)
     for key in ("n_resources", "train_fraction", "n_folds"):
         if key in cv_results:
             amounts = np.asarray(cv_results[key])

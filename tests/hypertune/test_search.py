@@ -153,22 +153,32 @@ def test_an_interrupt_on_small_samples_gets_a_warning():
     with pytest.warns(UserWarning) as caught:
         search = make(stopper=raises_after(4)).fit(X, y)
     messages = [str(one.message) for one in caught]
-    assert any("ended before the first trial on all data" in one for one in messages)
+    assert any("No trial on all data has a score" in one for one in messages)
     assert len(search.trials_) == 4 and search.small_optimum_ is None
 
 
-def test_failing_small_samples_leave_plain_search():
-    class FailsOnFew(Growing):
+@pytest.mark.parametrize("constraints", [None, {"fit_time": "<= 1000"}])
+@pytest.mark.parametrize("part", ["a small sample", "all data"])
+def test_a_part_of_the_search_may_fail(part, constraints):
+    class FailsOnPart(Growing):
         def fit(self, X, y):
-            if len(X) < 60:
-                raise RuntimeError("too few rows")
+            if (len(X) < 60) == (part == "a small sample"):
+                raise RuntimeError("wrong number of rows")
             return super().fit(X, y)
 
-    search = make(n_iter=10, n_subsets=2, n_small_iter=1, cv=2)
+    changes = {"estimator": FailsOnPart(), "constraints": constraints, "refit": False}
+    search = make(n_iter=4, n_subsets=2, n_small_iter=1, cv=2).set_params(**changes)
     with pytest.warns() as caught:
-        search.set_params(estimator=FailsOnFew()).fit(X, y)
-    assert any("No trial on a small sample" in str(one.message) for one in caught)
-    assert search.best_index_ >= 2 and search.small_optimum_ is None
+        search.fit(X, y)
+    assert any(f"No trial on {part} has a score" in str(one.message) for one in caught)
+    assert search.best_score_ == np.nanmax(search.cv_results_["mean_test_score"])
+
+
+def test_trials_on_all_data_keep_their_stage_in_a_longer_run(tmp_path):
+    params = {"n_small_iter": "auto", "journal": tmp_path / "search.db"}
+    for n_iter in (2, 12):
+        search = make(n_iter=n_iter, **params).fit(X, y)
+    assert set(search.cv_results_["stage"]) == {1}
 
 
 @pytest.mark.parametrize(

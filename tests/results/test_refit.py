@@ -115,6 +115,8 @@ def test_a_candidate_without_a_score_is_never_chosen(rule):
     assert rule(table) == 1
     table = {**results(STEPS), "n_resources": np.array([10, 10, 10, 20, 20])}
     assert rule(table) in (3, 4)
+    table["mean_test_score"][3:] = math.nan
+    assert rule(table) < 3
 
 
 @pytest.mark.parametrize("rule", [OneStandardError, lambda **m: FastestWithin(1, **m)])
