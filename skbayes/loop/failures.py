@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skbayes.space.lists import distinct
 from skbayes.trial.fold import Fold
 from skbayes.trial.records import History, Trial, TrialState
 from skbayes.trial.subsets import Sample
@@ -37,15 +38,15 @@ Params = dict[str, Any]
 class FailingStart:
     """Observer of trials that raises an error if the first ones fail in the same way.
 
-    The first three trials of the search are checked, and the first three of each stage
-    that follows a stage with a successful trial. If they fail in the same way, two fits
-    test the cause, with the training rows of the last trial. The first fit has a
-    configuration with other values. If it does not fail in the same way, the search
-    continues. The second fit has the estimator's own values, with the estimators that
-    the search sets. If it fails in the same way, its exception is raised. Otherwise, a
-    ValueError names the values of the space as the cause. If all configurations are
-    tried, as by GridSearchCV, neither such values nor scores of NaN are an error. The
-    parameter `sizes` chooses the number of training rows.
+    The first three configurations of the search are checked, and the first three of
+    each stage that follows a stage with a successful trial. If they fail in the same
+    way, two fits test the cause, with the training rows of the last trial. The first
+    fit has a configuration with other values. If it does not fail in the same way, the
+    search continues. The second fit has the estimator's own values, with the estimators
+    that the search sets. If it fails in the same way, its exception is raised.
+    Otherwise, a ValueError names the values of the space as the cause. If all
+    configurations are tried, as by GridSearchCV, neither such values nor scores of NaN
+    are an error. The parameter `sizes` chooses the number of training rows.
     """
 
     plan: Plan
@@ -65,9 +66,12 @@ class FailingStart:
         kind = self._failure(trial)
         is_alike = all(self._failure(earlier) == kind for earlier in self._failed)
         trials = [*self._failed, trial]
-        is_open = kind is not None and is_alike and len(trials) < N_TRIALS
+        # The first configuration is timed on several samples.
+        is_timed = self.plan.ladder.rungs[0].role == "time"
+        n_different = len(distinct((t.params, is_timed or t.number) for t in trials))
+        is_open = kind is not None and is_alike and n_different < N_TRIALS
         self._failed = trials if is_open else None
-        if kind is not None and is_alike and len(trials) == N_TRIALS:
+        if kind is not None and is_alike and n_different == N_TRIALS:
             self._check(trials, kind)
 
     def _failure(self, trial: Trial) -> str | None:

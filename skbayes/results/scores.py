@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, is_number, key_of, native
 from skbayes.space.lists import option_key
-from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.records import History, Trial, TrialState, succeeded
 from skbayes.utils.optional import warn_user
 
 Time = Literal["mean_fit_time", "mean_score_time"]
@@ -445,9 +445,10 @@ def compared(trials: Sequence[Trial]) -> list[Trial]:
     They are the complete trials of one stage, because scores of different stages are
     not comparable. It is the last stage in which the best configuration of the stage
     before was completed. After a stage with fewer folds, this must also be the case for
-    the first configuration of the search, unless it failed.
+    the first configuration that succeeded, unless it failed later.
     """
     chosen: list[Trial] = []
+    first = next(filter(succeeded, trials), None)
     for stage in sorted({trial.fidelity.stage for trial in trials}):
         tried = [trial for trial in trials if trial.fidelity.stage == stage]
         complete = History(tried).best_first()
@@ -456,7 +457,7 @@ def compared(trials: Sequence[Trial]) -> list[Trial]:
         candidates = (option_key(trial.params) for trial in chosen)
         needed = {next((key for key in candidates if key not in failed), None)}
         if chosen and chosen[0].fidelity.n_folds is not None:
-            needed |= {option_key(trials[0].params)} - failed
+            needed |= {first and option_key(first.params)} - failed
         if complete and needed <= done | {None}:
             chosen = complete
     return chosen

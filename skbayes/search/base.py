@@ -487,6 +487,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     def _first_optimizer(self, plan: Plan, history: History) -> Any:
         optimizer = self._make_optimizer(plan)
         outside.teach(optimizer, plan)
+        # An earlier run with a timeout may have had stages.
+        for trial in history.best_first()[:1]:
+            optimizer.enqueue(trial.params)
         return optimizer
 
     # -- after the last trial -----------------------------------------------------

@@ -166,8 +166,8 @@ class RunningSearch:
         rung: Stage | None = None
         for index in itertools.count():
             is_recorded, last = index < len(recorded), rung
-            n_left, n_before = ladder.n_trials - len(history), len(history)
-            if n_left <= 0 or (outcome.is_over and not is_recorded):
+            n_before = len(history)
+            if n_before >= ladder.n_trials or (outcome.is_over and not is_recorded):
                 return
             seconds = None
             if budget.timeout is not None:
@@ -203,7 +203,7 @@ class RunningSearch:
             if index + 1 == len(recorded):
                 # It was the last stage of an earlier run.
                 n_trials = max(n_trials, len(self.journal.proposals) - start.first)
-            n_trials = min(n_trials, n_left + len(history) - start.first)
+            n_trials = min(n_trials, ladder.n_trials - start.first)
             yield rung, start, dataclasses.replace(allowance, n_trials=n_trials)
             if rung is last and len(history) == n_before:
                 return

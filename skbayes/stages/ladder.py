@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
-from skbayes.space.lists import option_key
+from skbayes.space.lists import same
 from skbayes.space.optimum_prior import ModelStarts, OptimumPrior
 from skbayes.trial.plan import Allowance, Ladder, Plan, Stage, StageStart
-from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.records import History, Trial, TrialState, succeeded
 from skbayes.trial.subsets import Subsets
 from skbayes.utils.ranking import best_first
 
@@ -101,9 +101,9 @@ def with_fewer_folds(history: Sequence[Trial]) -> list[Trial]:
 class Costs:
     """Expected seconds of a fit.
 
-    `first` are measured seconds of the first configuration by share of the training
-    rows, and `ratio` is that of the best configurations to the first one. Before two
-    shares are measured, the costs of the next one grow by the `exponent`.
+    `first` are measured seconds of the first configuration that succeeded, by share of
+    the training rows, and `ratio` is that of the best configurations to this one.
+    Before two shares are measured, the costs of the next one grow by the `exponent`.
     """
 
     first: Mapping[float, float]
@@ -117,12 +117,11 @@ class Costs:
         stages = groupby(history, lambda trial: trial.fidelity.stage)
         # Each stage begins with promoted configurations, the first one among them.
         candidates = [t for _, trials in stages for t in islice(trials, N_SEARCHED)]
-        keys = [option_key(trial.params) for trial in candidates]
-        of_first = [t for t, k in zip(candidates, keys, strict=True) if k == keys[0]]
+        complete = [trial for trial in candidates if succeeded(trial)]
+        of_first = [t for t in complete if same(t.params, complete[0].params)]
         # Times of several folds are more precise.
         of_first.sort(key=lambda trial: int(trial.fitted.sum()))
-        complete = [trial for trial in of_first if trial.state == TrialState.COMPLETE]
-        seconds = {t.fidelity.train_fraction: _of_fit(t, n_workers) for t in complete}
+        seconds = {t.fidelity.train_fraction: _of_fit(t, n_workers) for t in of_first}
         costs = cls(seconds, 1.0, n_workers)
         best = best_of(with_fewer_folds(history) or history, N_RESERVED // 2)
         ratios = [
@@ -163,7 +162,7 @@ class Costs:
 def _of_fit(trial: Trial, n_workers: int) -> float:
     """Return the seconds of a fit of a trial."""
     n_rounds = math.ceil(int(trial.fitted.sum()) / n_workers)
-    return max(trial.duration, LEAST_SECONDS) / max(n_rounds, 1)
+    return max(trial.duration, LEAST_SECONDS) / n_rounds
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,8 @@ class TimedLadder(Ladder):
     """Stages that are chosen by measured times.
 
     The first configuration is timed on growing samples, until half of the time does not
-    suffice for `N_SEARCHED` configurations of the next size with one fold. With too few
+    suffice for `N_SEARCHED` configurations of the next size with one fold. If it fails
+    on the smallest one, another configuration is timed. With too few
     rows for samples, one fold is timed. After these, the best configurations get the
     largest sample, with all folds if possible, for which there is time. If half of the
     time suffices for `N_WITH_ALL_FOLDS` configurations with all rows and folds, these
@@ -215,6 +215,9 @@ class TimedLadder(Ladder):
             return larger[-1] if larger else None if is_whole else last
         if larger and self.n_trials - len(history) <= N_COMPARED:
             return larger[-1]
+        n_timed = sum(t.fidelity.stage == history[-1].fidelity.stage for t in history)
+        if not costs.first and n_timed == 1 and plan.space.n_configurations > 1:
+            return last
         enough = min(left / 2, left - self._reserved(plan, costs, left))
         share = last.amount(plan)[0]
         chosen, *others = (
@@ -243,12 +246,11 @@ class TimedLadder(Ladder):
     ) -> Allowance:
         """Return what a stage gets; time is reserved to compare the best trials."""
         n_begun = sum(trial.fidelity.stage == len(starts) for trial in history)
-        n_left = self.n_trials - len(history)
         if rung.role == "time":
-            return Allowance(min(1 if starts else self.n_timed, n_left), seconds)
+            return Allowance(max(n_begun + 1, 0 if starts else self.n_timed), seconds)
         if rung.role != "search" or seconds is None:
-            return Allowance(n_begun + n_left, seconds)
-        costs = Costs.measured(history, n_workers)
+            return Allowance(math.inf, seconds)
+        costs, n_left = Costs.measured(history, n_workers), self.n_trials - len(history)
         if larger := self._larger(rung, plan, costs, seconds):
             least = costs.of_trials(N_COMPARED, larger[0].amount(plan))
             seconds -= max(least, self._reserved(plan, costs, seconds))

@@ -19,7 +19,7 @@ from skbayes.stages.fidelity import MultiFidelity
 from skbayes.stages.ladder import TimedLadder, best_of, n_models, with_fewer_folds
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.trial.plan import Ladder, Plan, Stage
-from skbayes.trial.records import History, Trial
+from skbayes.trial.records import History, Trial, succeeded
 from skbayes.trial.settings import FoldRequest, Settings
 from skbayes.trial.subsets import Sample
 from skbayes.utils.optional import warn_user
@@ -120,11 +120,12 @@ class Stages:
     ) -> list[dict[str, Any]] | None:
         """Return the first configurations of a later stage; None for those of a search.
 
-        With a `timeout`, the best ones are compared with the first configuration of the
-        search, usually the estimator's own. The smallest sample does not exclude any
+        With a `timeout`, the best ones are compared with the first configuration that
+        succeeded, usually the estimator's own. The smallest sample does not exclude any
         model.
         """
-        first, searched = history[0].params, with_fewer_folds(history[1:])
+        first = next(filter(succeeded, history), history[0]).params
+        searched = with_fewer_folds([t for t in history if t.fidelity.stage > 0])
         if role == "time":
             return [first]
         last, n_promoted = history[-1].fidelity.stage, self.n_promoted
@@ -138,7 +139,7 @@ class Stages:
         promoted = [dict(trial.params) for trial in best_of(earlier, n_promoted)]
         if not promoted:
             _warn_of_failure(earlier)
-        elif role != "stage" and searched:
+        elif searched:
             promoted = [first, *(p for p in promoted if not same(p, first))]
         return promoted
 

@@ -243,7 +243,8 @@ class Ladder:
         additional trials of the stages before it.
         """
         if rung not in self.rungs:
-            return Allowance(0)
+            is_last = rung.amount(plan) == self.rungs[-1].amount(plan)
+            return Allowance(math.inf if is_last else 0, seconds)
         place = self.rungs.index(rung)
         planned = sum(stage.n_trials for stage in self.rungs[:place])
         before = sum(start.n_trials or 0 for start in starts)

@@ -331,6 +331,11 @@ class Trial:
         return np.array([fold.score_time for fold in self.folds], dtype=float)
 
 
+def succeeded(trial: Trial) -> bool:
+    """Return whether a trial is complete, and none of its fits failed."""
+    return trial.state == TrialState.COMPLETE and trial.error is None
+
+
 def _by_metric(scores: list[dict[str, float]]) -> dict[str, np.ndarray]:
     """Return scores by metric as arrays, also for integers that NumPy cannot hold."""
     arrays = {

@@ -13,7 +13,7 @@ from skbayes.search.running import Outcome, RunningSearch
 from skbayes.stages.ladder import chosen_sizes
 from skbayes.stages.optimizers import Stages
 from skbayes.trial.plan import NullJournal
-from skbayes.trial.records import Fidelity, FoldResult, FoldStatus, Trial
+from skbayes.trial.records import Fidelity, FoldResult, FoldStatus, Trial, succeeded
 from skbayes.trial.settings import Settings
 
 N_FOLDS = 5
@@ -30,7 +30,7 @@ COSTS = {
 
 @dataclass
 class Simulation:
-    """Search for a number of seconds with some workers; configurations are numbers."""
+    """Search for some seconds; configurations are numbers, of which zero may fail."""
 
     n_rows: int = 40_000
     kind: str = "linear"
@@ -38,6 +38,7 @@ class Simulation:
     unit: float = 1.0
     seed: int = 0
     n_iter: int | None = None
+    fails: bool = False
     journal: NullJournal = field(default_factory=NullJournal)
 
     def __post_init__(self):
@@ -48,6 +49,7 @@ class Simulation:
             splits=range(N_FOLDS),
             train_fraction=lambda sample: sample.train_size,
             prior=None,
+            space=SimpleNamespace(n_configurations=math.inf),
         )
         ladder = self.search._ladder(self.plan.settings, None, None, None)
         rungs = [replace(r, make_optimizer=lambda *args: None) for r in ladder.rungs]
@@ -114,9 +116,10 @@ class Simulation:
         rng = np.random.default_rng([self.seed, x, 1])
         n_folds = len(range(N_FOLDS)[: fidelity.n_folds])
         score = float(rng.random()) * (0.5 + 0.5 * fidelity.train_fraction)
+        state, score = ("failed", math.nan) if x < self.fails else ("complete", score)
         folds = [FoldResult({"score": score})] * n_folds
         folds += [FoldResult(status=FoldStatus.SKIPPED)] * (N_FOLDS - n_folds)
-        return Trial(number, {"x": x}, folds, score, duration, fidelity=fidelity)
+        return Trial(number, {"x": x}, folds, score, duration, state, fidelity=fidelity)
 
     def killed(self, n_finished):
         """Return the same search after a crash, when some trials had finished."""
@@ -135,9 +138,10 @@ class Simulation:
         stages = [trial.fidelity.stage for trial in history]
         assert stages == sorted(stages) and {*stages} == {*range(max(stages) + 1)}
         chosen = compared(history)
-        assert chosen and len({trial.fidelity for trial in chosen}) == 1
-        same_params = [trial for trial in chosen if trial.params == history[0].params]
-        assert same_params and chosen[0].score >= same_params[0].score
+        for first in [*filter(succeeded, history)][:1]:
+            assert chosen and len({trial.fidelity for trial in chosen}) == 1
+            same_params = [trial for trial in chosen if trial.params == first.params]
+            assert same_params and chosen[0].score >= same_params[0].score
         last = [trial for trial in history if trial.fidelity.stage == stages[-1]]
         n_iter = math.inf if self.n_iter is None else self.n_iter
         if len(history) < n_iter:

@@ -16,6 +16,7 @@ searches = st.builds(
     unit=st.floats(1e-3, 100.0),
     seed=st.integers(0, 99),
     n_iter=st.sampled_from([None, None, 1, 3, 4, 9, 60]),
+    fails=st.booleans(),
 )
 
 
