@@ -690,7 +690,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         history, space = outcome.history, plan.space
         attributes = super()._describe(plan, outcome)
-        last, decode = plan.ladder.rungs[-1].make_optimizer, space.decode
+        last, decode = plan.ladder.stages[-1].make_optimizer, space.decode
         derived = last.derived if isinstance(last, AllData) else None
         attributes |= {
             "signs_": check_monotonicity(self.complexity, plan.estimator, space),

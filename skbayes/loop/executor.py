@@ -71,7 +71,7 @@ class ExecutionContext:
         self.environment: dict[str, str] = {}
 
     def wait_in_threads(self) -> None:
-        """Let threads of this process, which wait for others, replace the workers."""
+        """Replace the workers by threads, which wait for processes with the fits."""
         self.ends_fits = True
         if self.n_workers > 1:
             n_workers = self.n_workers
@@ -322,10 +322,10 @@ class TrialExecutor:
 
 
 # Exceptions of Dask for a crashed worker.
-_DEATHS = [("distributed", name) for name in ("KilledWorker", "FutureCancelledError")]
+_CRASHES = [("distributed", name) for name in ("KilledWorker", "FutureCancelledError")]
 
 
-def is_death(error: BaseException) -> bool:
+def is_crash(error: BaseException) -> bool:
     """Return whether an exception means that workers crashed, not that a fit failed.
 
     Dask cancels tasks if their data were lost with the workers. A failing call shuts
@@ -334,9 +334,9 @@ def is_death(error: BaseException) -> bool:
     """
     if isinstance(error, BrokenExecutor | compat.ShutdownExecutorError):
         return True
-    if _origin(error) in _DEATHS:
+    if _origin(error) in _CRASHES:
         return True
-    return error.__context__ is not None and is_death(error.__context__)
+    return error.__context__ is not None and is_crash(error.__context__)
 
 
 def was_retried(error: BaseException) -> bool:

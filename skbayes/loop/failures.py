@@ -67,7 +67,7 @@ class FailingStart:
         is_alike = all(self._failure(earlier) == kind for earlier in self._failed)
         trials = [*self._failed, trial]
         # The first configuration is timed on several samples.
-        is_timed = self.plan.ladder.rungs[0].role == "time"
+        is_timed = self.plan.ladder.stages[0].role == "time"
         n_different = len(distinct((t.params, is_timed or t.number) for t in trials))
         is_open = kind is not None and is_alike and n_different < N_TRIALS
         self._failed = trials if is_open else None
@@ -83,7 +83,7 @@ class FailingStart:
 
     def _check(self, trials: Sequence[Trial], kind: str) -> None:
         """Raise an error if other configurations fail in the same way."""
-        n_trials = self.plan.ladder.rungs[0].n_trials
+        n_trials = self.plan.ladder.stages[0].n_trials
         tries_all = self.plan.space.n_configurations <= n_trials < math.inf
         if tries_all and kind == UNSCORED:
             return
@@ -140,7 +140,7 @@ class FailingStart:
 
     def _different_params(self, trials: Sequence[Trial]) -> Params:
         """Return a configuration that has the fewest values in common with trials."""
-        space, assign = self.plan.space, self.plan.ladder.rungs[0].assign
+        space, assign = self.plan.space, self.plan.ladder.stages[0].assign
         sample = [assign(0, p)[0] for p in space.covering_sample() if space.allows(p)]
         tried = [(n, repr(v)) for trial in trials for n, v in trial.params.items()]
         return min(

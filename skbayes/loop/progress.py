@@ -15,9 +15,9 @@ from skbayes.utils.texts import one_line, positive_name
 
 Report = Callable[[Trial, History], None]
 
-# A time above this multiple of the average, or below the average divided by it, is
-# clipped. The last trial has at least this share in the average.
-MOST_APART, LEAST_SHARE = 3.0, 0.1
+# The time of a trial is limited to this multiple of the average, and to the average
+# divided by it. The last trial has at least this weight in the average.
+MAX_RATIO, MIN_SHARE_OF_LAST = 3.0, 0.1
 
 
 def metric_text(score: float, metric: str) -> str:
@@ -135,8 +135,8 @@ class Lines:
             self._ends.append(now)
             self._n_run[first] += 1
             self._n_left[first] -= 1
-            limited = min(max(seconds, unit / MOST_APART), unit * MOST_APART)
-            share = max(2.0 / (self._n_run[first] + 2), LEAST_SHARE)
+            limited = min(max(seconds, unit / MAX_RATIO), unit * MAX_RATIO)
+            share = max(2.0 / (self._n_run[first] + 2), MIN_SHARE_OF_LAST)
             self._unit = unit + share * (limited - unit)
         elif len(self._ends) == 1:
             self._ends = [now]

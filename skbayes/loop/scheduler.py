@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.loop.executor import TrialExecutor, is_death, is_unreadable, was_retried
+from skbayes.loop.executor import TrialExecutor, is_crash, is_unreadable, was_retried
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
 from skbayes.trial.limits import SearchTimeout
 from skbayes.trial.plan import NullJournal, StageStart
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("skbayes")
 
 # Number of crashes of a worker that runs only one trial, after which this trial fails.
-MAX_DEATHS = 2
+MAX_CRASHES = 2
 
 # With a timeout, the optimizer waits for a trial for this multiple of the median
 # duration of trials, and for at least this number of seconds. It then observes later
@@ -119,16 +119,16 @@ class Scheduler:
         self._proposal_seconds = 0.0
 
     def run(
-        self, on_interrupt: Callable[[], None], on_death: Callable[[], None]
+        self, on_interrupt: Callable[[], None], on_crash: Callable[[], None]
     ) -> str:
         """Run trials until a budget is spent; return the stop reason.
 
-        `on_interrupt` prevents fits that have not begun from running. `on_death` is
+        `on_interrupt` prevents fits that have not begun from running. `on_crash` is
         called after a crash, before anything runs again. KeyboardInterrupt is raised if
         the user interrupts before any trial has finished, or twice.
         """
         self._begin = self.budget.clock()
-        self._on_interrupt, self._on_death = on_interrupt, on_death
+        self._on_interrupt, self._on_crash = on_interrupt, on_crash
         try:
             try:
                 while self._fill_slots():
@@ -278,8 +278,8 @@ class Scheduler:
         futures = self.executor.finished(min(left, self._until_deadline()))
         if not futures and self._until_deadline() > 0.0:
             return
-        if dead := self._store_finished(futures):
-            self._recover(dead)
+        if crashed := self._store_finished(futures):
+            self._recover(crashed)
 
     def _patience(self) -> float:
         """Return the seconds for which the optimizer waits for one trial."""
@@ -301,12 +301,12 @@ class Scheduler:
         """
         if not futures:
             raise SearchTimeout
-        dead: dict[int, BaseException] = {}
+        crashed: dict[int, BaseException] = {}
         raised: BaseException | None = None
         for number, future in futures.items():
             error = future.exception()
-            if error is not None and is_death(error):
-                dead[number] = error
+            if error is not None and is_crash(error):
+                crashed[number] = error
                 continue
             try:
                 trial = self._concluded(number, future)
@@ -318,7 +318,7 @@ class Scheduler:
                 raised = raised or problem
         if raised is not None:
             raise raised
-        return dead
+        return crashed
 
     def _concluded(self, number: int, future: Any) -> Trial | None:
         return self.evaluator.conclude(self._evaluations[number], future.result())
@@ -330,7 +330,7 @@ class Scheduler:
         self._done[trial.number] = trial
         del self._evaluations[trial.number]
 
-    def _recover(self, dead: dict[int, BaseException]) -> None:
+    def _recover(self, crashed: dict[int, BaseException]) -> None:
         """Run the trials whose workers crashed again, each of them alone.
 
         The crash of one worker ends the pool with all trials in flight, including the
@@ -340,20 +340,20 @@ class Scheduler:
         """
         while self.executor.unfinished:
             seconds = self._until_deadline()
-            dead |= self._store_finished(self.executor.finished(seconds))
-        self._on_death()
-        for number in sorted(dead):
-            logger.warning("trial %d: a worker died: %s", number, dead[number])
-            blamed = len(dead) == 1 or was_retried(dead[number])
-            error = self._run_alone(number, n_deaths=int(blamed))
+            crashed |= self._store_finished(self.executor.finished(seconds))
+        self._on_crash()
+        for number in sorted(crashed):
+            logger.warning("trial %d: a worker died: %s", number, crashed[number])
+            blamed = len(crashed) == 1 or was_retried(crashed[number])
+            error = self._run_alone(number, n_crashes=int(blamed))
             if error is not None:
                 text = f"The worker that ran this trial died: {error}"
                 self._store(self.evaluator.failed(self._evaluations[number], text))
 
-    def _run_alone(self, number: int, n_deaths: int) -> BaseException | None:
+    def _run_alone(self, number: int, n_crashes: int) -> BaseException | None:
         """Run a trial until it ends, or return its last crash if there are too many."""
         error = None
-        for _ in range(MAX_DEATHS - n_deaths):
+        for _ in range(MAX_CRASHES - n_crashes):
             task = partial(self.evaluator.run, self._evaluations[number])
             self.executor.start(number, task, alone=True)
             futures = self.executor.finished(self._until_deadline())
@@ -362,7 +362,7 @@ class Scheduler:
                 break
             if is_unreadable(error):
                 raise error
-            self._on_death()
+            self._on_crash()
         return error
 
     # -- telling ------------------------------------------------------------------

@@ -34,7 +34,7 @@ from skbayes.search.preparation import share_of_splits
 from skbayes.search.running import Outcome
 from skbayes.space import OptimumPrior, Space
 from skbayes.stages.ladder import chosen_sizes
-from skbayes.stages.optimizers import Stages, takes_fidelity
+from skbayes.stages.optimizers import StageFactory, takes_fidelity
 from skbayes.trial.plan import Ladder, Plan
 from skbayes.trial.records import Fidelity, History
 from skbayes.trial.settings import Settings
@@ -44,7 +44,7 @@ from skbayes.trial.subsets import check_train_size
 BEST_OF = {"last_stage", "all_stages"}
 
 # Share of trials in all stages before the last one.
-CHEAP_SHARE = 0.75
+SHARE_BEFORE_LAST = 0.75
 
 
 class MultiStageSearchCV(BayesSearchCV):
@@ -616,7 +616,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _sizes(self, settings: Settings) -> list[float | int]:
         if len(settings.sizes) == 0:
-            raise ValueError("stages must have at least one training size.")
+            raise ValueError("stages must have at least one size, such as (0.3, 1.0).")
         return [check_train_size(size, "stages") for size in settings.sizes]
 
     def _n_trials(self, settings: Settings) -> list[float]:
@@ -636,7 +636,7 @@ class MultiStageSearchCV(BayesSearchCV):
                 "n_iter=None requires stages='auto' and a timeout, or one stage."
             )
         if isinstance(n_iter, Integral):
-            return list(_shares(int(n_iter), n_stages))
+            return list(_trials_by_stage(int(n_iter), n_stages))
         whole = all(
             isinstance(n, Integral) and not isinstance(n, bool) and int(n) >= 1
             for n in n_iter
@@ -674,12 +674,12 @@ class MultiStageSearchCV(BayesSearchCV):
     ) -> Ladder:
         sizes, n_trials = self._sizes(settings), self._n_trials(settings)
         self._check_fidelities()
-        stages = Stages(self, self.n_promoted, self._mixes_fidelities())
+        factory = StageFactory(self, self.n_promoted, self._mixes_fidelities())
         by_time = self._chooses_by_time()
-        if by_time and (ladder := stages.timed(sizes, settings, prior)):
+        if by_time and (ladder := factory.timed(sizes, settings, prior)):
             return ladder
-        rungs = list(map(stages.stage, sizes, n_trials))
-        return Ladder(rungs, isinstance(self.stages, str))
+        stages = list(map(factory.stage, sizes, n_trials))
+        return Ladder(stages, isinstance(self.stages, str))
 
     # -- after the last trial -----------------------------------------------------
 
@@ -720,14 +720,14 @@ class MultiStageSearchCV(BayesSearchCV):
         return selected | {"best_fidelity_": trial.fidelity}
 
 
-def _shares(n_iter: int, n_stages: int) -> list[int]:
+def _trials_by_stage(n_iter: int, n_stages: int) -> list[int]:
     if n_iter < n_stages:
         raise ValueError(
             f"n_iter must be at least the number of stages, {n_stages}, got {n_iter}."
         )
     if n_stages == 1:
         return [n_iter]
-    n_cheap = n_stages - 1
-    cheap = min(max(round(CHEAP_SHARE * n_iter), n_cheap), n_iter - 1)
-    each, left = divmod(cheap, n_cheap)
-    return [each + (stage < left) for stage in range(n_cheap)] + [n_iter - cheap]
+    n_earlier = n_stages - 1
+    n_trials = min(max(round(SHARE_BEFORE_LAST * n_iter), n_earlier), n_iter - 1)
+    each, left = divmod(n_trials, n_earlier)
+    return [each + (stage < left) for stage in range(n_earlier)] + [n_iter - n_trials]

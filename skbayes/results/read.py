@@ -93,7 +93,7 @@ def read_record(
     with naming("source"):
         read = read_trials(source, space)
     if space is not None:
-        trials = [_of_space(space, trial) for trial in read.trials]
+        trials = [_in_space(space, trial) for trial in read.trials]
         read = dataclasses.replace(read, trials=trials)
     if name is not None:
         read = dataclasses.replace(read, name=name)
@@ -115,12 +115,12 @@ def read_trials(
         return Source(list(source), space)
     study = study_of(source)
     if study is not None:
-        return _of_study(study, space)
+        return _read_study(study, space)
     if isinstance(source, Mapping) and "params" in source:
-        return _of_results(source, space, metric)
+        return _read_results(source, space, metric)
     fits = hasattr(source, "cv_results_") or hasattr(source, "fit")
     if fits and not isinstance(source, type):
-        return _of_search(source, space, metric)
+        return _read_search(source, space, metric)
     columns = getattr(source, "columns", ())
     hint = " Pass frame.to_dict('list')." if "params" in columns else ""
     raise TypeError(
@@ -152,7 +152,7 @@ def params_of_space(
     return space.canonicalize(rounded)
 
 
-def _of_space(space: Space, trial: Trial) -> Trial:
+def _in_space(space: Space, trial: Trial) -> Trial:
     """Return a trial with the parameters of a space; ValueError if it is outside."""
     try:
         params = params_of_space(space, trial.params, trial.fitted_params)
@@ -166,7 +166,7 @@ def _of_space(space: Space, trial: Trial) -> Trial:
 # -- fitted searches ------------------------------------------------------------------
 
 
-def _of_search(search: Any, space: Space | None, metric: str | None) -> Source:
+def _read_search(search: Any, space: Space | None, metric: str | None) -> Source:
     check_is_fitted(search, "cv_results_")
     scoring = getattr(search, "scoring", None)
     directions: dict[str, int] = {}
@@ -183,7 +183,7 @@ def _of_search(search: Any, space: Space | None, metric: str | None) -> Source:
     else:
         refit = getattr(search, "refit", None)
         guide = metric or (refit if isinstance(refit, str) else None)
-        read = _of_results(search.cv_results_, space, guide)
+        read = _read_results(search.cv_results_, space, guide)
         trials, guide = list(read.trials), read.metric
     return Source(
         trials,
@@ -215,7 +215,7 @@ def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
     return None
 
 
-def _of_results(
+def _read_results(
     results: Mapping[str, Any], space: Space | None, metric: str | None
 ) -> Source:
     """Return the trials of `cv_results_` with scores of a metric, or the first one."""
@@ -272,7 +272,7 @@ def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
 # -- studies and journals -------------------------------------------------------------
 
 
-def _of_study(study: Any, space: Space | None) -> Source:
+def _read_study(study: Any, space: Space | None) -> Source:
     sign, results = results_of_study(study)
     trials = [
         Trial(number, params, (), score, seconds, TrialState(state))

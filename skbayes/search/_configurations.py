@@ -78,7 +78,7 @@ def check_configurations(
 def check_names(
     estimator: Any, sample: Sequence[Mapping[str, Any]], models: Sequence[Any]
 ) -> None:
-    """Check that the models of a sample have the parameters that it names."""
+    """Check that models have the parameters of their configurations."""
     checked: set[tuple[str, type]] = set()
     for params, model in zip(sample, models, strict=True):
         parts = model.get_params()

@@ -426,7 +426,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         resolved = self._resolve_space(settings, X, y, objective, aspects, routed)
         space, seed = resolved.space, draw_seed(self.random_state)
         ladder = self._ladder(settings, space, resolved.prior, y)
-        assign = ladder.rungs[0].assign
+        assign = ladder.stages[0].assign
         models = check_configurations(settings, space, options, assign)
         validate.check_target(models, settings.scoring, y)
 

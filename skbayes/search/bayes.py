@@ -599,7 +599,7 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         columns = super()._extra_columns(plan, history)
-        if any(rung.n_folds is not None for rung in plan.ladder.rungs):
+        if any(stage.n_folds is not None for stage in plan.ladder.stages):
             columns["n_folds"] = [trial.n_folds for trial in history]
         return columns
 
@@ -609,7 +609,7 @@ class BayesSearchCV(BaseBayesSearchCV):
             return selected
         trial = self._ranked(fitted["trials_"])[selected["best_index_"]]
         share, n_folds = trial.fidelity.train_fraction, trial.n_folds
-        is_last = (share, n_folds) >= plan.ladder.rungs[-1].amount(plan)
+        is_last = (share, n_folds) >= plan.ladder.stages[-1].amount(plan)
         if not (is_last or trial.state.is_partial):
             warn_user(
                 f"best_score_ is the score on {n_folds} of {len(plan.splits)} folds, "

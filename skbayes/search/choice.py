@@ -109,7 +109,8 @@ def best_row(
     if best.state.is_partial and callable(refit):
         raise ValueError(
             f"refit chose row {row}, whose trial is not complete: "
-            f"cv_results_['state'] is {best.state!s} in this row."
+            f"cv_results_['state'] is {best.state!s} in this row. Choose a row "
+            "with the state 'complete'."
         )
     if best.state.is_partial and (scores is None or np.isnan(scores[row]).any()):
         raise ValueError(
@@ -146,7 +147,7 @@ def choose_by_rule(
     metric: str,
     best: int,
 ) -> tuple[int, dict[str, Any]]:
-    """Choose the best row, or that of the estimator's current values; describe it.
+    """Return the row that the rule of `refit` chooses, and attributes that describe it.
 
     The rule "corrected" chooses the current values unless the score of the best row
     is still better after the correction of its optimism.

@@ -25,10 +25,10 @@ from skbayes.utils.optional import warn_user
 # Assumed fraction of training rows if it is not known before splitting.
 CAUTIOUS_SHARE = 0.5
 
-# Stages with fewer folds have at least this share of the folds (one of five), half as
-# large a share of the test rows, and relative to the folds, this share of the training
-# rows.
-SHARE_OF_FOLDS, LEAST_TRAINING = 0.2, 0.8
+# Stages with fewer folds have at least this share of the folds (one of five), and half
+# of this share of the test rows. Their training sets have on average at least this
+# fraction of the rows of all training sets.
+SHARE_OF_FOLDS, MIN_TRAINING_SIZE = 0.2, 0.8
 
 
 # -- search space ---------------------------------------------------------------------
@@ -224,14 +224,15 @@ def _row_numbers(rows: Any, n_samples: int) -> Any:
 def with_subsets(
     ladder: Ladder, header: Header, job: Job, model: Any, groups: Any, parameter: str
 ) -> tuple[Ladder, Job]:
-    """Return stages and a job with the training subsets, once for all trials.
+    """Return the stages, and the job with the training subsets that all trials share.
 
-    The `parameter` sets their sizes. Stages with fewer folds get enough of them.
+    `parameter` is the name of the parameter that sets their sizes. A stage with fewer
+    folds gets the number of first folds that represent all folds.
     """
-    splits, rungs = job.splits, ladder.rungs
-    rungs = [replace(r, n_folds=r.n_folds and first_folds(splits)) for r in rungs]
-    ladder = replace(ladder, rungs=rungs)
-    samples = [sample for stage in ladder.rungs for sample in stage.samples]
+    splits, stages = job.splits, ladder.stages
+    stages = [replace(s, n_folds=s.n_folds and first_folds(splits)) for s in stages]
+    ladder = replace(ladder, stages=stages)
+    samples = [sample for stage in ladder.stages for sample in stage.samples]
     earlier = [Sample(start.train_size) for start in header.stages]
     if all(sample.is_whole for sample in [*samples, *earlier]):
         return ladder, job
@@ -241,7 +242,7 @@ def with_subsets(
         return ladder.without_small(subsets), job
     for sample in samples:
         subsets.check(sample, parameter)
-    firsts = [stage.samples[0] for stage in ladder.rungs]
+    firsts = [stage.samples[0] for stage in ladder.stages]
     shares = list(map(subsets.fraction, firsts))
     if shares != sorted(shares):
         sizes = tuple(sample.train_size for sample in firsts)
@@ -262,7 +263,7 @@ def first_folds(splits: Sequence[tuple[Any, Any]]) -> int:
     n_train, n_test = (sizes / sizes.sum(axis=0)).T.cumsum(axis=1)
     share = np.arange(1, len(splits) + 1) / len(splits)
     enough = (share >= SHARE_OF_FOLDS) & (n_test >= SHARE_OF_FOLDS / 2)
-    return 1 + int(np.argmax(enough & (n_train >= LEAST_TRAINING * share)))
+    return 1 + int(np.argmax(enough & (n_train >= MIN_TRAINING_SIZE * share)))
 
 
 def drawn_subsets(
@@ -281,7 +282,7 @@ def drawn_subsets(
 def _warn_of_few_rows(
     parameter: str, samples: Sequence[Sample], subsets: Subsets
 ) -> None:
-    """Warn of probable percentages, and of stages that end below all rows."""
+    """Warn of sizes that are probably percentages, or that end below all rows."""
     numbers = sorted({sample.train_size for sample in samples})
     whole = all(isinstance(number, int) for number in numbers)
     if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):

@@ -85,7 +85,7 @@ class RunningSearch:
 
         `params` are the arguments of `fit`.
         """
-        optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
+        optimizer = plan.ladder.stages[0].make_optimizer(plan, History())
         with contextlib.ExitStack() as stack:
             stack.enter_context(naming_strings(plan.X))
             if "mlflow" in sys.modules:
@@ -111,7 +111,7 @@ class RunningSearch:
             yield cls(search, plan, context, journal, optimizer, n_points, begin)
 
     def run(self, trial_data: Callable[[Any], Any] | None = None) -> Outcome:
-        """Run the trials of all stages; if there are none, return an untried one.
+        """Run the trials of all stages; without any trial, return one without fits.
 
         The stages in the journal are run first, and then those that the ladder chooses.
         A stopper observes the trials of one stage and ends that stage; a callback ends
@@ -121,9 +121,9 @@ class RunningSearch:
         outcome = Outcome([])
         history = outcome.history
         with self._workers(trial_data) as (evaluator, executor, budget, report):
-            for rung, start, allowance in self._stages(outcome, budget):
+            for stage, start, allowance in self._stages(outcome, budget):
                 optimizer = outcome.optimizers[-1]
-                n_points = max(self.n_points, rung.n_points)
+                n_points = max(self.n_points, stage.n_points)
                 if hasattr(optimizer, "limit_costs"):
                     of_trial = self.plan.settings.limits.trial_timeout
                     limits = of_trial, allowance.trial_seconds
@@ -132,7 +132,7 @@ class RunningSearch:
                     optimizer.limit_costs(limit, seconds or None)
                 scheduler = Scheduler(
                     optimizer,
-                    evaluator.of_stage(start.stage, rung),
+                    evaluator.of_stage(start.stage, stage),
                     executor,
                     dataclasses.replace(
                         budget,
@@ -153,7 +153,7 @@ class RunningSearch:
             if budget.reserve is not None:
                 outcome.refit_seconds = budget.reserve(history)
             if not history:
-                evaluator = evaluator.of_stage(0, self.plan.ladder.rungs[0])
+                evaluator = evaluator.of_stage(0, self.plan.ladder.stages[0])
                 history.append(evaluator.untried(_untried_params(self.plan)))
         return outcome
 
@@ -163,9 +163,9 @@ class RunningSearch:
         """Yield each stage with its start, and the number and time of its trials."""
         plan, ladder, history = self.plan, self.plan.ladder, outcome.history
         recorded = list(self.journal.stages)
-        rung: Stage | None = None
+        stage: Stage | None = None
         for index in itertools.count():
-            is_recorded, last = index < len(recorded), rung
+            is_recorded, last = index < len(recorded), stage
             n_before = len(history)
             if n_before >= ladder.n_trials or (outcome.is_over and not is_recorded):
                 return
@@ -175,21 +175,21 @@ class RunningSearch:
             progress = plan, history, seconds, self.context.n_workers
             # Stages of an earlier run are run again, regardless of the time.
             if is_recorded:
-                rung = ladder.stage_of(recorded[index])
+                stage = ladder.stage_of(recorded[index])
             else:
-                rung = ladder.following(last, *progress)
-            if rung is None:
+                stage = ladder.following(last, *progress)
+            if stage is None:
                 return
             if index > 0 and not is_recorded and seconds == 0.0:
                 outcome.stop_reason = StopReason.TIMEOUT
                 return
-            if is_recorded or rung is not last:
-                start = rung.start(len(outcome.optimizers), len(history))
+            if is_recorded or stage is not last:
+                start = stage.start(len(outcome.optimizers), len(history))
                 if is_recorded:
                     start = recorded[index]
                 optimizer = self.optimizer
                 if index > 0:
-                    optimizer = rung.make_optimizer(plan, history)
+                    optimizer = stage.make_optimizer(plan, history)
                 outcome.optimizers.append(optimizer)
                 logger.info("stage %d begins: %s", start.stage + 1, start)
             elif outcome.stop_reason not in (StopReason.TIMEOUT, StopReason.N_ITER):
@@ -198,14 +198,14 @@ class RunningSearch:
                 allowance = Allowance(recorded[index + 1].first - start.first)
             else:
                 begun = self.journal.stages[: start.stage]
-                allowance = ladder.allowance(rung, begun, *progress)
+                allowance = ladder.allowance(stage, begun, *progress)
             n_trials = allowance.n_trials
             if index + 1 == len(recorded):
                 # It was the last stage of an earlier run.
                 n_trials = max(n_trials, len(self.journal.proposals) - start.first)
             n_trials = min(n_trials, ladder.n_trials - start.first)
-            yield rung, start, dataclasses.replace(allowance, n_trials=n_trials)
-            if rung is last and len(history) == n_before:
+            yield stage, start, dataclasses.replace(allowance, n_trials=n_trials)
+            if stage is last and len(history) == n_before:
                 return
 
     @contextlib.contextmanager
@@ -213,25 +213,24 @@ class RunningSearch:
         self, trial_data: Callable[[Any], Any] | None
     ) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Budget, Report]]:
         """Yield the evaluator, the executor, the whole budget, and the reports."""
-        plan, context, overlap = self.plan, self.context, self.context.can_overlap
-        rungs = plan.ladder.rungs
-        stages = [
+        plan, context, stages = self.plan, self.context, self.plan.ladder.stages
+        planned = [
             PlannedStage(
                 min(stage.n_trials, self.optimizer.n_configurations),
                 stage.weight_in(plan),
-                max(self.n_points, stage.n_points) if overlap else 1,
+                max(self.n_points, stage.n_points) if context.can_overlap else 1,
             )
-            for stage in rungs
+            for stage in stages
         ]
-        n_planned = sum(stage.n_trials for stage in stages)
-        n_points = max(self.n_points, *(stage.n_points for stage in rungs))
+        n_planned = sum(stage.n_trials for stage in planned)
+        n_points = max(self.n_points, *(stage.n_points for stage in stages))
         with (
             self._job(trial_data) as job,
             make_backend(plan, job, context) as backend,
             context.bounded_blas(),
             plan.tasks.searching(n_planned * len(plan.splits)),
             TrialExecutor(context, n_points, len(plan.splits)) as executor,
-            self._reporting(stages, backend) as report,
+            self._reporting(planned, backend) as report,
         ):
             backend.warm_up()
             evaluator = CandidateEvaluator(plan, backend, n_planned)
@@ -255,10 +254,10 @@ class RunningSearch:
             yield make_job(plan, X)
 
     def _begin_budget(self, backend: Backend, n_planned: float) -> Budget:
-        """Return the budget, and limit the backend.
+        """Return the budget, and set the deadline of the backend.
 
-        Of the time to start processes for the fits, one second and 10% of the timeout
-        do not count. The search should return one second later at most.
+        The time to start processes for the fits does not count, up to one second plus
+        10% of the timeout.
         """
         settings = self.plan.settings
         budget = Budget(n_planned, stoppers=settings.stoppers)
@@ -351,7 +350,7 @@ def _untried_params(plan: Plan) -> dict[str, Any]:
     params = nearest_point(plan.space, plan.current_values)
     if plan.space.allows(params):
         return params
-    optimizer = plan.ladder.rungs[0].make_optimizer(plan, History())
+    optimizer = plan.ladder.stages[0].make_optimizer(plan, History())
     return dict(optimizer.propose().params)
 
 

@@ -1,1 +1,1 @@
-"""Stages of a search: samples and folds first, then all of them for the best."""
+"""Stages of a search, first with fewer rows or folds, and then with all of them."""

@@ -1,4 +1,4 @@
-"""Stages of MultiStageSearchCV that are chosen: their sizes, costs and times."""
+"""Stages that a search chooses by measured times: their sizes, costs and order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_TRIAL_SHARE = 0.2
 # measured, and its limit.
 EXPONENT, MAX_EXPONENT = 0.6, 2.5
 
-# Minimum number of rows of a sample by class, and by rows of the largest group.
+# Minimum number of rows of a sample, per class and per row of the largest group.
 ROWS_PER_CLASS, N_GROUPS = 10, 20
 
 # Shortest time of a fit in seconds.
@@ -54,7 +54,7 @@ def chosen_sizes(
 ) -> tuple[float, ...]:
     """Return the sizes of the stages for a number of training rows."""
     first, growth = TIMED if is_timed else UNTIMED
-    n_first = max(first, _rows_for_all(y, groups))
+    n_first = max(first, _least_rows(y, groups))
     n_sizes = 1 + math.floor(math.log(max(n_rows / n_first, 1.0), growth))
     if isinstance(n_iter, Integral):
         # A configuration is timed before it is compared with another one.
@@ -62,8 +62,8 @@ def chosen_sizes(
     return tuple(float(growth) ** -k for k in range(max(n_sizes, 1) - 1, -1, -1))
 
 
-def _rows_for_all(y: Any, groups: Any) -> int:
-    """Return a number of rows with enough classes and groups for a small sample."""
+def _least_rows(y: Any, groups: Any) -> int:
+    """Return the minimum number of rows of a sample, for its classes and groups."""
     least, y = 1, compat.to_host(y)
     if y is not None and type_of_target(y, "y") in ("binary", "multiclass"):
         least = ROWS_PER_CLASS * len(np.unique(y))
@@ -191,10 +191,10 @@ class TimedLadder(Ladder):
     def without_small(self, subsets: Subsets) -> Ladder:
         """Return a ladder without samples that lack a class or a whole group."""
         ladder = super().without_small(subsets)
-        if any(rung.role == "time" for rung in ladder.rungs):
+        if any(stage.role == "time" for stage in ladder.stages):
             return ladder
         # Nothing is left to be timed.
-        return Ladder(ladder.rungs[-1:])
+        return Ladder(ladder.stages[-1:])
 
     def following(
         self,
@@ -206,12 +206,12 @@ class TimedLadder(Ladder):
     ) -> Stage | None:
         """Return the stage after `last`, which is `last` itself to continue it."""
         if last is None:
-            return self.rungs[0]
+            return self.stages[0]
         costs = Costs.measured(history, n_workers)
         left = math.inf if seconds is None else seconds
         larger = self._larger(last, plan, costs, left)
         if last.role != "time":
-            is_whole = last.amount(plan) == self.rungs[-1].amount(plan)
+            is_whole = last.amount(plan) == self.stages[-1].amount(plan)
             return larger[-1] if larger else None if is_whole else last
         if larger and self.n_trials - len(history) <= N_COMPARED:
             return larger[-1]
@@ -221,23 +221,23 @@ class TimedLadder(Ladder):
         enough = min(left / 2, left - self._reserved(plan, costs, left))
         share = last.amount(plan)[0]
         chosen, *others = (
-            r for r in self.rungs if r.role != "time" and r.amount(plan)[0] >= share
+            s for s in self.stages if s.role != "time" and s.amount(plan)[0] >= share
         )
-        for rung in others:
-            is_whole = rung is self.rungs[-1]
+        for stage in others:
+            is_whole = stage is self.stages[-1]
             n_trials = N_WITH_ALL_FOLDS if is_whole else N_SEARCHED
-            if costs.of_trials(n_trials, rung.amount(plan)) > enough:
+            if costs.of_trials(n_trials, stage.amount(plan)) > enough:
                 break
             # The costs on a larger sample are measured before it is searched.
-            same = (r for r in self.rungs if r.samples == rung.samples)
+            same = (s for s in self.stages if s.samples == stage.samples)
             if (timing := next(same)).role == "time" and timing is not last:
                 return timing
-            chosen = rung
+            chosen = stage
         return chosen
 
     def allowance(
         self,
-        rung: Stage,
+        stage: Stage,
         starts: Sequence[StageStart],
         plan: Plan,
         history: History,
@@ -246,12 +246,12 @@ class TimedLadder(Ladder):
     ) -> Allowance:
         """Return what a stage gets; time is reserved to compare the best trials."""
         n_begun = sum(trial.fidelity.stage == len(starts) for trial in history)
-        if rung.role == "time":
+        if stage.role == "time":
             return Allowance(max(n_begun + 1, 0 if starts else self.n_timed), seconds)
-        if rung.role != "search" or seconds is None:
+        if stage.role != "search" or seconds is None:
             return Allowance(math.inf, seconds)
         costs, n_left = Costs.measured(history, n_workers), self.n_trials - len(history)
-        if larger := self._larger(rung, plan, costs, seconds):
+        if larger := self._larger(stage, plan, costs, seconds):
             least = costs.of_trials(N_COMPARED, larger[0].amount(plan))
             seconds -= max(least, self._reserved(plan, costs, seconds))
             if math.isfinite(n_left):
@@ -259,20 +259,20 @@ class TimedLadder(Ladder):
         return Allowance(n_begun + n_left, seconds, MAX_TRIAL_SHARE * seconds)
 
     def _larger(
-        self, rung: Stage, plan: Plan, costs: Costs, seconds: float
+        self, stage: Stage, plan: Plan, costs: Costs, seconds: float
     ) -> list[Stage]:
         """Return the stages with more data in which there is time to compare trials."""
         cautious = replace(costs, exponent=1.0)
         return [
             other
-            for other in self.rungs
-            if other.role != "time" and other.amount(plan) > rung.amount(plan)
+            for other in self.stages
+            if other.role != "time" and other.amount(plan) > stage.amount(plan)
             if cautious.of_trials(N_COMPARED, other.amount(plan)) <= seconds
         ]
 
     def _reserved(self, plan: Plan, costs: Costs, seconds: float) -> float:
         """Return the seconds in which the best trials are compared, if possible."""
-        share, n_folds = self.rungs[-1].amount(plan)
+        share, n_folds = self.stages[-1].amount(plan)
         most = MAX_RESERVED_SHARE * seconds
         wanted = costs.of_trials(N_RESERVED, (share, n_folds))
         if wanted > most:

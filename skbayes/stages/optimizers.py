@@ -33,8 +33,8 @@ N_PROMOTED = 3
 
 
 @dataclass(frozen=True)
-class Stages:
-    """Stages of a search, and their optimizers.
+class StageFactory:
+    """Factory of the stages of a search, and of their optimizers.
 
     A stage starts with the `n_promoted` best configurations of the stage before. Its
     surrogate also uses the scores of earlier stages, if it `mixes_fidelities`.
@@ -67,13 +67,13 @@ class Stages:
         is_default = isinstance(self.search.pre_dispatch, str)
         n_points = n_workers + 1 if n_workers > 1 and is_default else 1
         one_fold = {"n_folds": 1, "n_points": n_points}
-        rungs = [self.stage(1.0, 0, role="time", n_folds=1)] if few_rows else []
+        stages = [self.stage(1.0, 0, role="time", n_folds=1)] if few_rows else []
         for size in sizes:
             if size < 1.0:
-                rungs.append(self.stage(size, 0, role="time"))
-            rungs.append(self.stage(size, 0, role="search", **one_fold))
-        rungs.append(self.stage(1.0, most, role="final"))
-        return TimedLadder(rungs, True, n_timed)
+                stages.append(self.stage(size, 0, role="time"))
+            stages.append(self.stage(size, 0, role="search", **one_fold))
+        stages.append(self.stage(1.0, most, role="final"))
+        return TimedLadder(stages, True, n_timed)
 
     def stage(self, size: float | int, n_trials: float, **options: Any) -> Stage:
         """Return a stage on samples of the training rows."""
@@ -90,16 +90,16 @@ class Stages:
         self, sample: Sample, role: str, plan: Plan, history: History
     ) -> Optimizer:
         """Make the optimizer of a stage from the trials of earlier stages."""
-        if not history and len(plan.ladder.rungs) == 1:
+        if not history and len(plan.ladder.stages) == 1:
             return self.search._first_optimizer(plan, history)
         starts = self.starts(role, plan, history) if history else None
         if starts is None:
             return self._first_on_samples(plan)
-        same = (r for r in plan.ladder.rungs if r.role == role)
-        rung = next(r for r in same if r.samples == [sample])
+        same = (s for s in plan.ladder.stages if s.role == role)
+        stage = next(s for s in same if s.samples == [sample])
         options = self.search._optimizer_options(
             plan,
-            surrogate=self._informed_surrogate(plan, rung.amount(plan), history),
+            surrogate=self._informed_surrogate(plan, stage.amount(plan), history),
             n_initial_points=len(starts) or self.search._initial_count(plan),
             initial_points=starts or plan.initial_points,
             prior=plan.prior and plan.prior.densities_only(),
@@ -195,5 +195,5 @@ def before_all_folds(
     is_whole = settings.stoppers or settings.pruning_risk is not None
     if is_whole or settings.warm_start_from is not None:
         return None
-    stages = Stages(search, N_PROMOTED, bool(takes_fidelity(search)))
-    return stages.timed((1.0,), settings, prior)
+    factory = StageFactory(search, N_PROMOTED, bool(takes_fidelity(search)))
+    return factory.timed((1.0,), settings, prior)

@@ -186,7 +186,7 @@ def _used_features(estimator: Any) -> BoolArray:
     if not parts and not n:
         raise ValueError(
             f"n_features: {type(estimator).__name__} has none of coef_, "
-            "feature_importances_ and n_features_in_."
+            "feature_importances_ and n_features_in_. Pass a callable that counts them."
         )
     if not parts:
         return np.full(n, not isinstance(estimator, WITHOUT_FEATURES))

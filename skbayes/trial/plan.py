@@ -18,8 +18,9 @@ from skbayes.trial.records import FoldResult, History, KnownTrial, Trial
 from skbayes.trial.settings import RefitChoice, Settings
 from skbayes.trial.subsets import ALL_ROWS, Sample, Subsets
 
-# Purpose of a stage: one of given stages, or a rung of a search with a time limit, on
-# which a configuration is timed, many are tried, or the best ones are compared.
+# Purpose of a stage: "stage" if it has a number of trials. Otherwise, it measures the
+# time of a configuration ("time"), tries many configurations ("search"), or compares
+# the best ones ("final").
 Role = Literal["stage", "time", "search", "final"]
 
 AnyAspect = TypeVar("AnyAspect", bound=Aspect)
@@ -170,13 +171,13 @@ class Ladder:
     samples are too small are omitted, if the search chose the sizes (`is_chosen`).
     """
 
-    rungs: Sequence[Stage]
+    stages: Sequence[Stage]
     is_chosen: bool = False
 
     @property
     def n_trials(self) -> float:
         """Maximum number of trials."""
-        return sum(rung.n_trials for rung in self.rungs)
+        return sum(stage.n_trials for stage in self.stages)
 
     def share_of_time(self, trial: Trial, history: History) -> float:
         """Return the time of a fit of a trial relative to one on all training rows."""
@@ -187,24 +188,24 @@ class Ladder:
 
         The next larger sample gets their trials.
         """
-        rungs: list[Stage] = []
+        stages: list[Stage] = []
         n_trials: float = 0
-        for rung in self.rungs:
-            n_trials += rung.n_trials
-            if all(map(subsets.is_large_enough, rung.samples)):
-                rungs.append(replace(rung, n_trials=n_trials))
+        for stage in self.stages:
+            n_trials += stage.n_trials
+            if all(map(subsets.is_large_enough, stage.samples)):
+                stages.append(replace(stage, n_trials=n_trials))
                 n_trials = 0
-        return replace(self, rungs=rungs)
+        return replace(self, stages=stages)
 
     def stage_of(self, start: StageStart) -> Stage:
         """Return the stage of an earlier run, also if it has another time limit now."""
-        matching = [rung for rung in self.rungs if start.is_of(rung)]
+        matching = [stage for stage in self.stages if start.is_of(stage)]
         if matching:
-            planned = self.rungs[min(start.stage, len(self.rungs) - 1)]
+            planned = self.stages[min(start.stage, len(self.stages) - 1)]
             return planned if planned in matching else matching[0]
         sample = Sample(start.train_size)
         return replace(
-            self.rungs[0],
+            self.stages[0],
             n_trials=math.inf if start.n_trials is None else start.n_trials,
             assign=lambda number, params: (params, sample),
             samples=[sample],
@@ -222,15 +223,15 @@ class Ladder:
     ) -> Stage | None:
         """Return the stage after the last one; None at the end."""
         if last is None:
-            return self.rungs[0]
-        if last in self.rungs:
-            return next(iter(self.rungs[self.rungs.index(last) + 1 :]), None)
-        larger = (r for r in self.rungs if r.amount(plan) > last.amount(plan))
+            return self.stages[0]
+        if last in self.stages:
+            return next(iter(self.stages[self.stages.index(last) + 1 :]), None)
+        larger = (s for s in self.stages if s.amount(plan) > last.amount(plan))
         return next(larger, None)
 
     def allowance(
         self,
-        rung: Stage,
+        stage: Stage,
         starts: Sequence[StageStart],
         plan: Plan,
         history: History,
@@ -242,16 +243,16 @@ class Ladder:
         If an earlier run is continued with more trials, its last stage gets the
         additional trials of the stages before it.
         """
-        if rung not in self.rungs:
-            is_last = rung.amount(plan) == self.rungs[-1].amount(plan)
+        if stage not in self.stages:
+            is_last = stage.amount(plan) == self.stages[-1].amount(plan)
             return Allowance(math.inf if is_last else 0, seconds)
-        place = self.rungs.index(rung)
-        planned = sum(stage.n_trials for stage in self.rungs[:place])
+        place = self.stages.index(stage)
+        planned = sum(earlier.n_trials for earlier in self.stages[:place])
         before = sum(start.n_trials or 0 for start in starts)
-        n_trials = rung.n_trials + max(planned - before, 0)
+        n_trials = stage.n_trials + max(planned - before, 0)
         if seconds is None:
             return Allowance(n_trials)
-        weights = [r.n_trials * r.weight_in(plan) for r in self.rungs[place:]]
+        weights = [s.n_trials * s.weight_in(plan) for s in self.stages[place:]]
         share = 1.0
         if len(weights) > 1:
             is_open = math.isinf(sum(weights))

@@ -31,13 +31,13 @@ CHECKSUM = 4
 
 # Prefixes of the names of files without a value: unfinished files, locks, and markers
 # of values for which there was no space.
-_DRAFT, _LOCK, _NO_ROOM = "draft-", "lock-", "no-room-"
-_NO_VALUES = (_DRAFT, _LOCK, _NO_ROOM)
+_DRAFT, _LOCK, _NO_SPACE = "draft-", "lock-", "no-space-"
+_NO_VALUES = (_DRAFT, _LOCK, _NO_SPACE)
 
 # Marker of a value that was computed again because of a lack of space.
-_MADE_AGAIN = f"{_NO_ROOM}again"
+_MADE_AGAIN = f"{_NO_SPACE}again"
 
-# Most seconds to wait for another process that computes the same value.
+# Maximum number of seconds to wait for another process that computes the same value.
 PATIENCE = 1e6
 
 Arrays = Mapping[str, npt.NDArray]
@@ -53,8 +53,9 @@ def _mapped(file: BinaryIO) -> mmap.mmap:
 
 @dataclass(frozen=True)
 class PrefixStore:
-    """Store of values in files of up to `limit` bytes, with the most recently used.
+    """Store of values in files of up to `limit` bytes in total.
 
+    If the limit is reached, the least recently used values are removed.
     The caller computes values again that cannot be written or read. A full disk or a
     missing or damaged file therefore only costs time.
     """
@@ -114,15 +115,15 @@ class PrefixStore:
         folder = Path(self.folder)
         draft = folder / f"{_DRAFT}{uuid.uuid4().hex}"
         try:
-            if (folder / f"{_NO_ROOM}{key}").exists():
+            if (folder / f"{_NO_SPACE}{key}").exists():
                 (folder / _MADE_AGAIN).touch()
-            self._make_room(size)
+            self._free_space(size)
             with open(draft, "w+b") as file:
                 temporary_files.write(file, value, exact=True)
                 file.flush()
                 with _mapped(file) as content:
                     file.write(_checksum(content))
-            self._make_room(draft.stat().st_size)
+            self._free_space(draft.stat().st_size)
             os.replace(draft, folder / key)
         except OSError:
             # Windows does not replace a file that is in use, and has the same value.
@@ -135,7 +136,7 @@ class PrefixStore:
                 draft.unlink(missing_ok=True)
         return (folder / key).exists()
 
-    def _make_room(self, size: int) -> None:
+    def _free_space(self, size: int) -> None:
         """Remove the least recently used files until there is space for a new one."""
         files = []
         with os.scandir(self.folder) as entries:
@@ -159,7 +160,7 @@ class PrefixStore:
 
     def _note(self, key: str) -> None:
         with contextlib.suppress(OSError):
-            (Path(self.folder) / f"{_NO_ROOM}{key}").touch()
+            (Path(self.folder) / f"{_NO_SPACE}{key}").touch()
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from skbayes.loop.scheduler import Budget, StopReason
 from skbayes.results.scores import compared
 from skbayes.search.running import Outcome, RunningSearch
 from skbayes.stages.ladder import chosen_sizes
-from skbayes.stages.optimizers import Stages
+from skbayes.stages.optimizers import StageFactory
 from skbayes.trial.plan import NullJournal
 from skbayes.trial.records import Fidelity, FoldResult, FoldStatus, Trial, succeeded
 from skbayes.trial.settings import Settings
@@ -52,8 +52,8 @@ class Simulation:
             space=SimpleNamespace(n_configurations=math.inf),
         )
         ladder = self.search._ladder(self.plan.settings, None, None, None)
-        rungs = [replace(r, make_optimizer=lambda *args: None) for r in ladder.rungs]
-        self.plan.ladder = replace(ladder, rungs=rungs)
+        stages = [replace(s, make_optimizer=lambda *args: None) for s in ladder.stages]
+        self.plan.ladder = replace(ladder, stages=stages)
         self.now = 0.0
 
     def run(self, seconds):
@@ -66,16 +66,16 @@ class Simulation:
         self.outcome = Outcome([])
         budget = Budget(math.inf, seconds, self.deadline, clock=lambda: self.now)
         self.needs = {}
-        for rung, start, allowance in running._stages(self.outcome, budget):
-            self.outcome.stop_reason = self._run_stage(rung, start, allowance)
+        for stage, start, allowance in running._stages(self.outcome, budget):
+            self.outcome.stop_reason = self._run_stage(stage, start, allowance)
         return self.outcome.history
 
-    def _run_stage(self, rung, start, allowance):
+    def _run_stage(self, stage, start, allowance):
         history, begin = self.outcome.history, self.now
         limit = begin + (math.inf if allowance.seconds is None else allowance.seconds)
-        fidelity = Fidelity(start.stage, rung.samples[0].train_size, 0, rung.n_folds)
-        stages = Stages(self.search, 3, True)
-        starts = stages.starts(rung.role, self.plan, history) if history else []
+        fidelity = Fidelity(start.stage, stage.samples[0].train_size, 0, stage.n_folds)
+        factory = StageFactory(self.search, 3, True)
+        starts = factory.starts(stage.role, self.plan, history) if history else []
         queue = [params["x"] for params in starts or [{"x": 0}]]
         free, durations = [begin] * self.n_workers, []
         while len(history) - start.first < allowance.n_trials:
@@ -90,7 +90,7 @@ class Simulation:
                 return StopReason.TIMEOUT
             x = queue.pop(0) if queue else number + 1
             ends = []
-            for _ in range(N_FOLDS)[: rung.n_folds]:
+            for _ in range(N_FOLDS)[: stage.n_folds]:
                 place = int(np.argmin(free))
                 free[place] += self.seconds(x, fidelity.train_fraction)
                 ends.append(free[place])

@@ -104,7 +104,7 @@ def test_a_sample_has_ten_rows_for_each_class(n_rows, fraction, expected):
 def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small):
     search = HyperTuneSearchCV(Growing(), SPACE, complexity=UP, n_iter=n_iter)
     space = Space.from_notation(SPACE)
-    stages = search._ladder(search._settings(), space, None, y).rungs
+    stages = search._ladder(search._settings(), space, None, y).stages
     assert sum(stage.n_trials for stage in stages) == n_iter
     assert sum(stage.n_trials for stage in stages[:-1]) == n_small
 

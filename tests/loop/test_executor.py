@@ -28,7 +28,7 @@ from skbayes.loop.executor import (
     _SHARED_WORKERS,
     ExecutionContext,
     TrialExecutor,
-    is_death,
+    is_crash,
     is_unreadable,
     was_retried,
 )
@@ -406,5 +406,5 @@ UNREADABLE = "A task has failed to un-serialize."
 def test_errors_tell_a_crashed_worker(error, is_dead, retried, unreadable):
     later = RuntimeError("The executor underlying Parallel was shut down.")
     later.__context__ = error
-    assert is_death(error) == is_death(later) == is_dead
+    assert is_crash(error) == is_crash(later) == is_dead
     assert (was_retried(error), is_unreadable(error)) == (retried, unreadable)

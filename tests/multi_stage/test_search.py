@@ -32,7 +32,7 @@ import skbayes
 from skbayes import BayesSearchCV, MultiStageSearchCV
 from skbayes.space import Choice
 from skbayes.stages.fidelity import MultiFidelity
-from skbayes.stages.optimizers import Stages
+from skbayes.stages.optimizers import StageFactory
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.registry import registry
 from skbayes.trial.backend import ThreadBackend
@@ -513,7 +513,7 @@ def test_a_first_configuration_that_fails_is_not_compared(
 def test_pre_dispatch_limits_trials_in_progress_on_one_fold():
     for pre_dispatch, n_points in (("2*n_jobs", 3), (1, 1)):
         search = BayesSearchCV(SVC(), n_jobs=2, pre_dispatch=pre_dispatch)
-        stages = Stages(search, 3, True).timed((1.0,), Settings(), None).rungs
+        stages = StageFactory(search, 3, True).timed((1.0,), Settings(), None).stages
         assert max(stage.n_points for stage in stages) == n_points
 
 

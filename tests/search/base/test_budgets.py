@@ -137,7 +137,7 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
     clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
     monkeypatch.setattr(running, "time", clock)
     limits = types.SimpleNamespace(timeout=30)
-    ladder = types.SimpleNamespace(rungs=[None])
+    ladder = types.SimpleNamespace(stages=[None])
     plan = types.SimpleNamespace(settings=Settings(limits=limits), ladder=ladder)
     backend = mock.Mock(start_time=start_time)
     search = running.RunningSearch(None, plan, None, None, None, 1, begin=100.0)
