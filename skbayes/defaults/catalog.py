@@ -214,14 +214,14 @@ def is_array(value: Any) -> bool:
 class Conflict(NamedTuple):
     """Rule that removes parameters or an option from the default space of a class.
 
-    It removes all of `parameters`, or only one `option` of them. The rule applies if a
-    parameter named in `beside` is set: to any value, to one of the listed values, or to
-    a value for which a function returns True. With `unless`, it applies if a parameter
-    is set that `unless` does not list.
+    It removes all of `parameters`, or only one `option` of them. The rule applies if
+    the user has set a parameter named in `if_set`: to any value, to one of the listed
+    values, or to a value for which a function returns True. With `unless`, it applies
+    if the user has set a parameter that `unless` does not list.
     """
 
     parameters: str
-    beside: str | Mapping[str, tuple | Callable[[Any], bool]] = ""
+    if_set: str | Mapping[str, tuple | Callable[[Any], bool]] = ""
     option: Any = "any"
     unless: str = ""
 
@@ -229,11 +229,11 @@ class Conflict(NamedTuple):
         """Return whether the rule applies to the parameters that the user has set."""
         if self.unless:
             return not set_by_user <= set(self.unless.split())
-        if isinstance(self.beside, str):
-            return not set_by_user.isdisjoint(self.beside.split())
+        if isinstance(self.if_set, str):
+            return not set_by_user.isdisjoint(self.if_set.split())
         return any(
             values(params[name]) if callable(values) else params[name] in values
-            for name, values in self.beside.items()
+            for name, values in self.if_set.items()
             if name in set_by_user
         )
 

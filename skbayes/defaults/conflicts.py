@@ -112,10 +112,10 @@ def _inserted(name: str, notation: Ordinal, value: Any) -> Ordinal | None:
             return None
     elif all(isinstance(number, int) for number in numbers):
         return None
-    greater = [at for at, v in enumerate(values) if is_number(v) and v > value]
-    at = [*greater, len(values) - (values[-1] is None)][0]
+    greater = [k for k, v in enumerate(values) if is_number(v) and v > value]
+    place = [*greater, len(values) - (values[-1] is None)][0]
     scale: Any = notation.scale if len(numbers) == len(values) else "rank"
-    return Ordinal([*values[:at], value, *values[at:]], scale=scale)
+    return Ordinal([*values[:place], value, *values[place:]], scale=scale)
 
 
 def _is_share(name: str, high: Any) -> bool:
@@ -163,12 +163,12 @@ def _filtered(
             for option, sub in pairs_of(notation)
         ]
         current = [(option, sub) for option, sub in pairs if same(option, params[name])]
-        demanded = set_by_user & names_in(current[0][1]) if current else set()
+        required = set_by_user & names_in(current[0][1]) if current else set()
         remaining = [
             (option, sub)
             for option, sub in pairs
             if same(option, params[name])
-            or (option not in options and demanded <= names_in(sub))
+            or (option not in options and required <= names_in(sub))
         ]
         if len(remaining) == 1:  # not a choice
             result |= remaining[0][1]

@@ -44,18 +44,18 @@ def apply_changes(
         if value is not None and name in conditions and not _occurs(result, name):
             raise _contradiction(name, conditions[name], changes)
         if value is None:
-            result = _mapped(result, name, None)
+            result = _replaced(result, name, None)
             continue
         if _is_step(value):  # the step may be replaced
             below = f"{name}__"
             result = {k: sub for k, sub in result.items() if not k.startswith(below)}
         if isinstance(value, Choice):
             for other, _ in _conditions({name: value}):
-                result = _mapped(result, other, None)
+                result = _replaced(result, other, None)
         else:
-            value = _kept_options(result, name, value, facts)
+            value = _as_choice(result, name, value, facts)
         if _occurs(result, name):
-            result = _mapped(result, name, value)
+            result = _replaced(result, name, value)
         else:
             result = {**result, name: value}
     if not result:
@@ -102,14 +102,14 @@ def _occurs(space: Notation, name: str) -> bool:
     return name in space or any(inner == name for inner, _ in _conditions(space))
 
 
-def _mapped(space: Any, name: str, value: Any) -> Any:
+def _replaced(space: Any, name: str, value: Any) -> Any:
     """Return a space with all entries of a name replaced, or removed for None."""
     if isinstance(space, list | tuple):
-        return [_mapped(alternative, name, value) for alternative in space]
+        return [_replaced(alternative, name, value) for alternative in space]
     return {
         key: value
         if key == name
-        else with_sub_spaces(notation, lambda _, sub: _mapped(sub, name, value))
+        else with_sub_spaces(notation, lambda _, sub: _replaced(sub, name, value))
         for key, notation in space.items()
         if key != name or value is not None
     }
@@ -125,7 +125,7 @@ def _is_step(value: Any) -> bool:
     )
 
 
-def _kept_options(space: Notation, name: str, value: Any, facts: DataFacts) -> Any:
+def _as_choice(space: Notation, name: str, value: Any, facts: DataFacts) -> Any:
     """Return a choice for a list of options that have conditional parameters."""
     old = space.get(name)
     if _is_step(value):

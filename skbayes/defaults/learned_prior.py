@@ -154,12 +154,12 @@ def _learned_portfolio(
         if (knowledge := knowledge_of(part) or {}).get("portfolio")
     ]
     n = min((len(knowledge["portfolio"]) for _, knowledge in learners), default=0)
-    rounds, exact, pairs = set(ROUNDS) if most_rounds else set(), set(), set()
+    rounds, tuned, coupled = set(ROUNDS) if most_rounds else set(), set(), set()
     for part, knowledge in learners:
         if pair := _coupled(knowledge) - rounds:
             names = {name for point in knowledge["portfolio"] for name in point}
-            exact |= {part.prefix + name for name in names - rounds}
-            pairs |= {part.prefix + name for name in pair}
+            tuned |= {part.prefix + name for name in names - rounds}
+            coupled |= {part.prefix + name for name in pair}
     learned: dict[int, Params] = {}
     for k in range(n):
         values: Params = {}
@@ -168,10 +168,10 @@ def _learned_portfolio(
         if not 0.0 < SIMILAR * most_rounds < _rounds_in(values):
             learned[k] = values
     points: dict[Hashable, tuple[int, Params]] = {}
-    for needed, with_options in ((exact, True), (pairs, False)):
+    for needed, with_options in ((tuned, True), (coupled, False)):
         if len(points) < N_FIRST:
             for k, values in learned.items():
-                point = _inside(space, values, current, needed, with_options)
+                point = _configuration_of(space, values, current, needed, with_options)
                 if point is not None and space.allows(point):
                     points.setdefault(key_of(space.encode([point])[0]), (k, point))
     if len(points) < 2:
@@ -195,12 +195,12 @@ def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Para
     return full
 
 
-def _inside(
-    space: Space, learned: Params, current: Params, exact: set[str], with_options: bool
+def _configuration_of(
+    space: Space, learned: Params, current: Params, needed: set[str], with_options: bool
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None.
 
-    If the space lacks a parameter in `exact`, its value must be similar to the
+    If the space lacks a parameter in `needed`, its value must be similar to the
     `current` value of the estimator. The same applies to a learning rate and a number
     of rounds outside of the space. Options must be equal if they are decisive, or for
     `with_options`.
@@ -212,7 +212,7 @@ def _inside(
     for name, value in learned.items():
         leaf = name.rpartition("__")[2]
         if name not in dimensions:
-            is_needed = name in exact
+            is_needed = name in needed
             if not is_number(value):
                 is_needed |= with_options or leaf in DECISIVE
             is_needed &= leaf != WITHOUT_EFFECT
@@ -223,7 +223,7 @@ def _inside(
             inside = [
                 number for dimension, number in near if dimension.contains(number)
             ]
-            is_coupled = name in exact and leaf in (RATE, *ROUNDS)
+            is_coupled = name in needed and leaf in (RATE, *ROUNDS)
             if is_coupled and not (inside or _are_similar(value, current.get(name))):
                 return None
             values[name] = [*inside, current.get(name)][0]

@@ -39,8 +39,8 @@ WORDS_TREES = 100
 # -- target ---------------------------------------------------------------------------
 
 
-def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
-    """Return the numbers of rows of the classes; None for regression."""
+def _checked_target(y: Any, n_rows: int) -> tuple[np.ndarray, bool]:
+    """Return the values of a target, and whether they are numbers."""
     if y is None:
         raise ValueError("y is required: the targets of the rows of X.")
     values = np.asarray(y)
@@ -58,14 +58,26 @@ def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
     if values.dtype.kind not in "biufUO":
         raise ValueError(f"y must have numbers or classes, got {values.dtype}.")
     if numeric and not (np.abs(values.astype(np.float64)) <= LARGEST).all():
-        raise ValueError(f"y has infinite values or values above {LARGEST:.2g}.")
+        raise ValueError(
+            f"y has infinite values or values above {LARGEST:.2g}. Remove these rows "
+            "from X and y, or scale y."
+        )
+    return values, numeric
+
+
+def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
+    """Return the numbers of rows of the classes; None for regression."""
+    values, numeric = _checked_target(y, n_rows)
     try:
         classes, counts = np.unique(values, return_counts=True)
         kind = type_of_target(y)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y has values of different types: {error}") from error
     if len(classes) < 2:
-        raise ValueError(f"y has only one value, {values.tolist()[0]!r}.")
+        value = values.tolist()[0]
+        raise ValueError(
+            f"y must have two distinct values or more, got only {value!r}."
+        )
     if task == "auto":
         whole = len(classes) == 2 or values.dtype.kind != "f"
         codes = kind in ("binary", "multiclass") and whole and len(classes) <= MAX_CODES
@@ -142,10 +154,29 @@ def _encoding(model: Any) -> Encoding:
     return "for_trees" if ignores_scale(model) else "scaled"
 
 
-def _preprocessing(table: Table, encoding: Encoding, most: int) -> Any:
+def _chain(*steps: Any) -> Any:
+    """Return a pipeline of several steps, a single step, or "passthrough"."""
+    if len(steps) > 1:
+        return make_pipeline(*steps)
+    return steps[0] if steps else "passthrough"
+
+
+def _category_encoders(encoding: Encoding, max_categories: int) -> list[Any]:
+    """Return the encoder of a column of categories, if the models need one."""
+    from sklearn import preprocessing
+
+    if encoding == "scaled":
+        options: dict[str, Any] = {"handle_unknown": "infrequent_if_exist"}
+        return [preprocessing.OneHotEncoder(max_categories=100, **options)]
+    options = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+    encoder = preprocessing.OrdinalEncoder(max_categories=max_categories, **options)
+    return [encoder] if encoding == "for_trees" else []
+
+
+def _preprocessing(table: Table, encoding: Encoding, max_categories: int) -> Any:
     """Return the transformer of a table for the models that need an encoding.
 
-    `most` is the maximum number of categories in a column of codes.
+    `max_categories` is the maximum number of categories in a column of codes.
     """
     # Imported here, because the imports take long.
     from sklearn import preprocessing
@@ -153,55 +184,34 @@ def _preprocessing(table: Table, encoding: Encoding, most: int) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.impute import SimpleImputer
 
-    scaled = encoding == "scaled"
+    scaled, kinds = encoding == "scaled", table.kinds
     if table.is_sparse:
         return preprocessing.MaxAbsScaler() if scaled else "passthrough"
-    kinds = table.kinds
-
-    def chain(*steps: Any) -> Any:
-        if len(steps) > 1:
-            return make_pipeline(*steps)
-        return steps[0] if steps else "passthrough"
-
     fill = [SimpleImputer(strategy="median", add_indicator=True)] if scaled else []
     scale = [preprocessing.StandardScaler()] if scaled else []
     if table.is_numeric and not table.has_missing:
-        return chain(*scale)
+        return _chain(*scale)
     # Rows to predict may have other types and missing values.
     median = fill if table.has_missing else [SimpleImputer(strategy="median")]
-    numbers = chain(ColumnConverter(), *(median if scaled else []), *scale)
+    numbers = _chain(ColumnConverter(), *(median if scaled else []), *scale)
     if set(kinds) == {"numbers"}:
         return numbers
-    transformers: list[tuple[str, Any, Any]] = []
-    if keys := kinds.get("categories"):
-        encoders = {
-            "scaled": preprocessing.OneHotEncoder(
-                handle_unknown="infrequent_if_exist", max_categories=100
-            ),
-            "for_trees": preprocessing.OrdinalEncoder(
-                handle_unknown="use_encoded_value",
-                unknown_value=-1,
-                max_categories=most,
-            ),
-        }
-        encoder = [encoders[encoding]] if encoding in encoders else []
-        steps = [ColumnConverter("strings"), *encoder]
-        transformers.append(("categories", chain(*steps), keys))
-    if keys := kinds.get("dates"):
-        steps = [ColumnConverter("dates"), *fill, *scale]
-        transformers.append(("dates", chain(*steps), keys))
+    encoders = _category_encoders(encoding, max_categories)
+    chains = {
+        "categories": _chain(ColumnConverter("strings"), *encoders),
+        "dates": _chain(ColumnConverter("dates"), *fill, *scale),
+    }
+    transformers = [(n, chain, kinds[n]) for n, chain in chains.items() if n in kinds]
     for place, key in enumerate(kinds.get("documents", [])):
         words = TfidfVectorizer(max_features=None if scaled else WORDS_TREES)
-        steps = [ColumnConverter("documents"), words]
-        transformers.append((f"documents{place or ''}", chain(*steps), [key]))
-    if keys := kinds.get("ignored"):
-        transformers.append(("ignored", "drop", keys))
+        chain = _chain(ColumnConverter("documents"), words)
+        transformers.append((f"documents{place or ''}", chain, [key]))
+    if "ignored" in kinds:
+        transformers.append(("ignored", "drop", kinds["ignored"]))
     threshold = {} if scaled else {"sparse_threshold": 0}
     remainder = numbers if "numbers" in kinds else "drop"
     columns = ColumnTransformer(transformers, remainder=remainder, **threshold)
-    if encoding == "for_catboost":
-        return make_pipeline(columns, ColumnConverter("frame"))
-    return columns
+    return _chain(columns, *[ColumnConverter("frame")] * (encoding == "for_catboost"))
 
 
 def _learners(table: Table, counts: np.ndarray | None) -> Iterator[Any]:
@@ -392,16 +402,15 @@ def models(
     n_categories = len(table.kinds.get("categories", ()))
     listed = [(model, False) for model in _learners(table, counts)]
     listed += [(model, True) for model in extra]
-    most = min(
-        [MAX_CATEGORIES, *(getattr(m, "max_bins", MAX_CATEGORIES) for m, _ in listed)]
-    )
+    max_bins = [getattr(model, "max_bins", MAX_CATEGORIES) for model, _ in listed]
+    max_categories = min([MAX_CATEGORIES, *max_bins])
     columns: dict[Encoding, Any] = {}
     options = []
     for original, is_extra in listed:
         model = _with_categories(original, n_categories)
         encoding = _encoding(model)
         if encoding not in columns:
-            columns[encoding] = _preprocessing(table, encoding, most)
+            columns[encoding] = _preprocessing(table, encoding, max_categories)
         space: dict[str, Any] = {"columns": [columns[encoding]]}
         pipeline = Pipeline([("columns", columns[encoding]), ("model", model)])
         for part in parts_of(pipeline, facts):

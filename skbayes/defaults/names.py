@@ -107,7 +107,7 @@ SCALES = (
 
 # If the bounds of such a parameter have a larger ratio, a uniform range is probably a
 # mistake.
-LONG = 100.0
+MAX_UNIFORM_RATIO = 100.0
 
 
 def parameters_of(estimator: Any) -> dict[str, inspect.Parameter]:
@@ -282,7 +282,7 @@ def warn_of_range(name: str, owner: Any, dimension: Any) -> None:
     if Real not in types if types else is_whole:
         return
     low, high, prior = dimension.low, dimension.high, dimension.prior
-    is_unclear = dimension.n_items == 2 and low > 0 and high > LONG * low
+    is_unclear = dimension.n_items == 2 and low > 0 and high > MAX_UNIFORM_RATIO * low
     is_unclear = is_unclear and is_scale
     if is_unclear:
         prior = "log-uniform"

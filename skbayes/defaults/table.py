@@ -300,14 +300,7 @@ def table_of(X: Any) -> Table:
     if hasattr(X, "iloc") and hasattr(X, "sparse") and X.shape[1]:
         X = X.sparse.to_coo()
     if sparse.issparse(X):
-        X = X.tocsr()
-        _check_numbers(X.data, "X")
-        if np.isnan(X.data).any():
-            raise ValueError("X: sparse data must not have missing values.")
-        n_rows, n_columns = X.shape
-        _check_shape(n_rows, n_columns)
-        keys = [*range(n_columns)]
-        return Table({"numbers": keys}, True, n_rows, n_columns, False, True)
+        return _sparse_table(X.tocsr())
     shape = getattr(X, "shape", None) or _array(X).shape
     if len(shape) != 2:
         hint = ""
@@ -321,7 +314,9 @@ def table_of(X: Any) -> Table:
     names = list(getattr(X, "columns", range(shape[1])))
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"X: several columns have the name {repeated!r}.")
+        raise ValueError(
+            f"X: several columns have the name {repeated!r}. Rename or remove them."
+        )
     if len({isinstance(name, str) for name in names}) > 1:
         raise ValueError("X: the names of the columns must all be strings.")
     named = isinstance(names[0], str)
@@ -349,6 +344,19 @@ def table_of(X: Any) -> Table:
     return Table(kinds, is_numeric, shape[0], shape[1], missing)
 
 
+def _sparse_table(X: Any) -> Table:
+    _check_numbers(X.data, "X")
+    if np.isnan(X.data).any():
+        raise ValueError(
+            "X: sparse data must not have missing values. Impute them first, such as "
+            "with SimpleImputer."
+        )
+    n_rows, n_columns = X.shape
+    _check_shape(n_rows, n_columns)
+    keys = [*range(n_columns)]
+    return Table({"numbers": keys}, True, n_rows, n_columns, False, True)
+
+
 def _check_shape(n_rows: int, n_columns: int) -> None:
     if n_rows < MIN_ROWS or n_columns < 1:
         raise ValueError(
@@ -372,7 +380,10 @@ def _kind(values: np.ndarray, name: Any, declared: bool) -> str:
     """Return "numbers", "dates", "categories", "documents" or "ignored"."""
     kind = values.dtype.kind
     if kind == "c":
-        raise ValueError(f"X: column {name!r} has complex numbers.")
+        raise ValueError(
+            f"X: column {name!r} has complex numbers. Write their real and imaginary "
+            "parts as two columns."
+        )
     if kind in "biufmM":
         present = values[~np.isnan(values)] if kind in "fmM" else values
         if len(present) == 0 or (present == present[0]).all():
