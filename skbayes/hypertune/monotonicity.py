@@ -204,7 +204,7 @@ def check_monotonicity(complexity: Any, estimator: Any, space: Space) -> dict[st
 N_SIGN_POINTS = 10
 
 # Minimum distance between simple end and optimum for a sign.
-LEAST_ROOM = 0.02
+MIN_DISTANCE = 0.02
 
 
 class RoundRobinOptimizer:
@@ -339,7 +339,7 @@ def _draw_points(
     points[:, space.categorical] = center[space.categorical]
     end = np.where(by_column < 0, 1.0, 0.0)
     lengths = np.abs(np.where(np.isnan(center), end, center) - end)
-    signed = (by_column != 0) & (lengths > LEAST_ROOM)
+    signed = (by_column != 0) & (lengths > MIN_DISTANCE)
     between = end + U * (center - end)
     points[:, signed] = between[:, signed]
     points[:, np.isnan(center)] = np.nan

@@ -20,14 +20,14 @@ from skbayes.trial.fold import configured
 from skbayes.utils.estimators import owner_of
 
 # A real number is at an end of its range if it is closer than this share of the range.
-EDGE = 0.01
+MAX_END_DISTANCE = 0.01
 
 # Minimum numbers of trials for reliable results: in total, and for each
 # hyper-parameter.
-FEW, FEW_EACH = 10, 5
+MIN_TRIALS, MIN_TRIALS_EACH = 10, 5
 
 # A gain of at most this multiple of its standard error may be chance.
-CHANCE = 2.0
+MAX_CHANCE = 2.0
 
 
 def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
@@ -108,7 +108,7 @@ def _edges(record: SearchRecord, space: Space, best: int, model: Any) -> Iterato
         name, ends = column.name, _ends(column.dimension)
         if name is None or ends is None:
             continue
-        near = EDGE if isinstance(column.dimension, Real) else 0.0
+        near = MAX_END_DISTANCE if isinstance(column.dimension, Real) else 0.0
         # The position of an integer is the center of its cell, not the border.
         places = column.dimension.encode(list(ends))
         for k, (side, to) in enumerate((("lower", "down"), ("upper", "up"))):
@@ -191,7 +191,7 @@ def _ensemble(model: Any, sign: int) -> str | None:
 def few_trials(record: SearchRecord) -> str | None:
     """Return a sentence if the trials are too few to learn effects from them."""
     n_trials, n = int(record.scored.sum()), len(_varied(record))
-    needed = max(FEW, FEW_EACH * n)
+    needed = max(MIN_TRIALS, MIN_TRIALS_EACH * n)
     all_tried = record.space and len(record) >= record.space.n_configurations
     if n_trials >= needed or all_tried or not n:
         return None
@@ -218,7 +218,7 @@ def _gain(source: Any) -> str | None:
     """Return a sentence if the gain over the estimator's own values may be chance."""
     gain = getattr(source, "best_gain_", np.nan)
     error = getattr(source, "best_gain_std_", np.nan)
-    if not gain <= CHANCE * error:
+    if not gain <= MAX_CHANCE * error:
         return None
     if source.best_index_ == source.own_index_:
         return "The estimator's own values are the best choice."

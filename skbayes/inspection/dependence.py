@@ -51,7 +51,7 @@ N_SHOWN = 12
 
 # Binary logarithm of the maximum number of configurations drawn to find those with an
 # active hyper-parameter.
-LOG2_MOST_DRAWN = 16
+LOG2_MAX_DRAWN = 16
 
 # Share of the mass in each tail of an unbounded distribution that is not shown.
 HIDDEN_TAIL = 0.01
@@ -393,7 +393,7 @@ class BackgroundSample:
             if self.space.constraint is not None:
                 params = self.space.decode(X)
                 X = X[[self.space.allows(configuration) for configuration in params]]
-            if len(X) >= self.n_averaged or log2_n >= LOG2_MOST_DRAWN:
+            if len(X) >= self.n_averaged or log2_n >= LOG2_MAX_DRAWN:
                 return X[: self.n_averaged]
             log2_n += 3
 

@@ -27,13 +27,13 @@ from skbayes.utils.optional import import_optional
 RGB = tuple[float, float, float]
 
 # Share of the foreground in gray and in faint lines; the rest is the background.
-GREY_SHARE, FAINT_SHARE = 0.57, 0.216
+GRAY_SHARE, FAINT_SHARE = 0.57, 0.216
 
 # Share of the foreground in colors on a dark background.
-LIFT = 0.25
+FOREGROUND_SHARE = 0.25
 
 # Minimum contrast of texts, as defined by WCAG 2.
-LEAST_CONTRAST = 4.5
+MIN_CONTRAST = 4.5
 
 # Ids by which the artists of a plot are found when another search is added: eligible
 # trials, other trials, failed trials, and marks of points outside the limits.
@@ -46,10 +46,10 @@ COST_SPAN = 20.0
 
 # Scores below the median are outside the limits if their distance from it exceeds this
 # multiple of the best score's distance.
-REACH = 3.0
+MAX_DISTANCE = 3.0
 
 # Minimum share of the trials inside the limits.
-IN_SIGHT = 0.7
+MIN_SHARE_INSIDE = 0.7
 
 
 class _Display:
@@ -75,8 +75,6 @@ class _Display:
     figure_ : matplotlib.figure.Figure
         Figure of the plot.
     """
-
-    # Description of the drawn plot in words, for reports.
 
     def __init__(self, record: SearchRecord) -> None:
         self.record = record
@@ -299,7 +297,7 @@ class Tones:
     @property
     def gray(self) -> RGB:
         """Color of less important elements."""
-        return mixed(self.background, self.foreground, GREY_SHARE)
+        return mixed(self.background, self.foreground, GRAY_SHARE)
 
     @property
     def faint(self) -> RGB:
@@ -321,7 +319,7 @@ class Tones:
         if not self.dark:
             return style
         return dataclasses.replace(
-            style, color=mixed(to_rgb(style.color), self.foreground, LIFT)
+            style, color=mixed(to_rgb(style.color), self.foreground, FOREGROUND_SHARE)
         )
 
 
@@ -335,7 +333,7 @@ def tones(where: Any) -> Tones:
     # The color behind a transparent figure is inferred from its texts.
     behind = white if _contrast(texts, white) > _contrast(texts, black) else black
     background = _background(where, behind)
-    if _contrast(texts, background) >= LEAST_CONTRAST:
+    if _contrast(texts, background) >= MIN_CONTRAST:
         return Tones(background, texts)
     return Tones(background, max(black, white, key=lambda c: _contrast(c, background)))
 
@@ -396,9 +394,8 @@ def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
     if not len(y):
         return None
     best, median = np.max(y), np.median(y)
-    far = min(
-        median - REACH * (best - median), np.quantile(y, 1.0 - IN_SIGHT, method="lower")
-    )
+    quantile = np.quantile(y, 1.0 - MIN_SHARE_INSIDE, method="lower")
+    far = min(median - MAX_DISTANCE * (best - median), quantile)
     low = max(np.min(y), far) if best > median else np.min(y)
     margin = 0.06 * (best - low) or 0.05 * abs(best) or 0.05
     first, last = np.sort(sign * np.array([low - margin, best + margin]))

@@ -21,20 +21,20 @@ from skbayes.results.record import AnySource, SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 # Height of lines below the axis of a hyper-parameter that their trials do not have.
-NOT_USED = -0.13
+UNUSED_HEIGHT = -0.13
 
 # Spread of the lines of one option, as shares of the space of the option and of the
 # axis.
 SPREAD, MAX_SPREAD = 0.5, 0.12
 
 # Inches between two axes, and maximum width of a figure.
-STEP, WIDEST = 0.95, 14.0
+INCHES_PER_AXIS, MAX_WIDTH = 0.95, 14.0
 
 # Opacity of lines that do not stand out.
 FAINT = 0.5
 
 # Number of letters of a name that fit into an inch.
-LETTERS = 16
+LETTERS_PER_INCH = 16
 
 
 class ParallelCoordinatesDisplay(_Display):
@@ -164,9 +164,9 @@ class ParallelCoordinatesDisplay(_Display):
         if not 0 < top <= 1:
             raise ValueError(f"top must be in (0, 1], got {top!r}.")
         last = len(self.scales)
-        ax = get_axes(ax, (min(max(6.4, STEP * last + 1.5), WIDEST), 4.0))
+        ax = get_axes(ax, (min(max(6.4, INCHES_PER_AXIS * last + 1.5), MAX_WIDTH), 4.0))
         heights = self._heights()
-        is_missing = np.any(heights == NOT_USED, axis=0)
+        is_missing = np.any(heights == UNUSED_HEIGHT, axis=0)
         ylim = (-0.22 if is_missing.any() else -0.04, 1.04)
         ax.set(xlim=(-0.4, last + 0.45), ylim=ylim, yticks=[])
         self._draw_lines(ax, heights, top, line_kw or {})
@@ -181,7 +181,7 @@ class ParallelCoordinatesDisplay(_Display):
             label = "failed" if at == last else "not used"
             text = {"ha": "center", "va": "top", "fontsize": "x-small"}
             gray = drawing.tones(ax).gray
-            ax.text(at, NOT_USED - 0.03, label, color=gray, **text)
+            ax.text(at, UNUSED_HEIGHT - 0.03, label, color=gray, **text)
         self._name_axes(ax)
         return self._drawn_on(ax)
 
@@ -196,7 +196,7 @@ class ParallelCoordinatesDisplay(_Display):
         low, high = self._ends()
         columns.append((np.clip(self.record.shown, low, high) - low) / (high - low))
         u = np.column_stack(columns)
-        return np.where(np.isnan(u), NOT_USED, u)
+        return np.where(np.isnan(u), UNUSED_HEIGHT, u)
 
     def _spread(self, scale: ParameterScale) -> FloatArray:
         """Spread the lines of one option by their scores; better ones are higher."""
@@ -277,7 +277,7 @@ class ParallelCoordinatesDisplay(_Display):
     def _name_axes(self, ax: Any) -> None:
         names = [name_label(scale.name) for scale in self.scales]
         inches = ax.get_window_extent().width / ax.figure.dpi
-        n_letters = LETTERS * inches / (len(names) + 1)
+        n_letters = LETTERS_PER_INCH * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > n_letters
         kwargs = {"rotation": 25, "ha": "right"} if turned else {}
         names.append(score_label(self.record.label))

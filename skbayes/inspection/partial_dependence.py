@@ -31,10 +31,10 @@ from skbayes.space.dimensions import FloatArray
 N_SD = 2.0
 
 # Minimum number of values on both axes for filled contours; fewer are shown as tiles.
-FEWEST_FOR_CONTOURS = 5
+MIN_VALUES_FOR_CONTOURS = 5
 
 # Number of letters that fit below a panel.
-ROOM = 24
+MAX_LETTERS = 24
 
 
 @dataclass(eq=False, repr=False)
@@ -234,7 +234,7 @@ class PartialDependenceDisplay(_Display):
         x, y = dependence.coordinates(0), dependence.coordinates(1)
         colors = drawing.score_colors(drawing.tones(ax).dark, self.sign)
         label = f"mean {score_name(self.label)}"
-        if min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
+        if min(len(x), len(y)) >= MIN_VALUES_FOR_CONTOURS:
             drawn = ax.contourf(x, y, dependence.mean.T, levels=10, cmap=colors)
             label += _draw_sd(ax, x, y, dependence.sd.T)
         else:
@@ -252,7 +252,7 @@ def _describe(axis: Any, dependence: Dependence, which: int) -> None:
         axis._set_axes_scale("log")
     elif dependence.scales[which] == "options":
         ticks, labels = option_ticks(list(dependence.values[which]))
-        turned = turn_if_crowded(labels, ROOM) if axis.axis_name == "x" else {}
+        turned = turn_if_crowded(labels, MAX_LETTERS) if axis.axis_name == "x" else {}
         axis.set_ticks(ticks, labels, **turned)
 
 

@@ -30,10 +30,10 @@ from skbayes.utils.texts import printable
 
 # Maximum number of hyper-parameters in parallel coordinates: the ones with the most
 # trials.
-MOST_AXES = 12
+MAX_AXES = 12
 
 # Minimum number of trials with a score for the plots of effects.
-FEWEST_TO_LEARN = 4
+MIN_SCORED_TRIALS = 4
 
 # Inches.
 WIDTH, HEIGHT = 5.6, 3.6
@@ -156,8 +156,8 @@ def _panels(record: SearchRecord) -> Iterator[Panel]:
         return partial(display.from_search, record, **options)
 
     reason = few_trials(record) or ""
-    if not reason and np.sum(record.scored) < FEWEST_TO_LEARN:
-        reason = f"The search has fewer than {FEWEST_TO_LEARN} trials with a score."
+    if not reason and np.sum(record.scored) < MIN_SCORED_TRIALS:
+        reason = f"The search has fewer than {MIN_SCORED_TRIALS} trials with a score."
     if len(record.directions) > 1:
         yield Panel("Pareto front", of(ParetoDisplay), height=3.8)
     else:
@@ -171,8 +171,8 @@ def _panels(record: SearchRecord) -> Iterator[Panel]:
     if n > 1:
         width = min(3.0 + 1.1 * n, 11.0)
         # More axes would leave no space for names. Each model has its own parameters.
-        common = [name for name, _ in counts.most_common(MOST_AXES)]
-        lines = of(ParallelCoordinatesDisplay, params=common if n > MOST_AXES else None)
+        common = [name for name, _ in counts.most_common(MAX_AXES)]
+        lines = of(ParallelCoordinatesDisplay, params=common if n > MAX_AXES else None)
         yield Panel("All trials", lines, width, wide=n > 3)
 
 

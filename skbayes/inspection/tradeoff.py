@@ -16,10 +16,10 @@ from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.tradeoff.acquisition import envelope, relative_costs
 
 # Trials that are the best for a smaller share of the tradeoffs are not labeled.
-NARROW = 0.07
+MIN_WIDTH = 0.07
 
 # Minimum range of tradeoffs of the curve.
-LEAST_SHOWN, MOST_SHOWN = 1e-3, 1.0
+MIN_SHOWN, MAX_SHOWN = 1e-3, 1.0
 
 _UNITS = {
     "fit_time": "fit time in seconds",
@@ -246,8 +246,8 @@ class TradeoffDisplay(_Display):
 
     def _draw_curve(self, ax: Any) -> None:
         sign, inner = self.record.sign, self.begins[1:]
-        least = min([LEAST_SHOWN, *inner[inner > 0] / 3.0])
-        most = max([MOST_SHOWN, *inner * 3.0, 2.0 * (self.tradeoff or 0.0)])
+        least = min([MIN_SHOWN, *inner[inner > 0] / 3.0])
+        most = max([MAX_SHOWN, *inner * 3.0, 2.0 * (self.tradeoff or 0.0)])
         at = np.concatenate([[least], np.maximum(inner, least), [most]])
         chosen = np.append(self.rows, self.rows[-1])
         shades, steps = drawing.tones(ax), {"drawstyle": "steps-post"}
@@ -269,7 +269,7 @@ class TradeoffDisplay(_Display):
         text |= {"ha": "center", "fontsize": "x-small", "xytext": (0, 4)}
         ends = np.log(at)
         widths = np.diff(ends) / (ends[-1] - ends[0])
-        for k in np.flatnonzero(widths >= NARROW):
+        for k in np.flatnonzero(widths >= MIN_WIDTH):
             row, middle = self.rows[k], np.exp((ends[k + 1] + ends[k]) / 2)
             at_step = (middle, sign * self.score[row])
             number = f"{self.record.number[row]}"

@@ -44,7 +44,7 @@ class Objectives:
         self.names = list(objectives)
         self.scorers: dict[str, Any] = {}
         self.measures: dict[str, Measure] = {}
-        directions = [self._take(name, objectives[name]) for name in self.names]
+        directions = [self._add(name, objectives[name]) for name in self.names]
         self.signs = np.where(np.array(directions) == "max", 1.0, -1.0)
         if self.measures:
             require("costs")
@@ -54,32 +54,33 @@ class Objectives:
                 f"{self.names!r}, which are all costs."
             )
 
-    def _take(self, name: Any, value: Any) -> str:
+    def _add(self, name: Any, value: Any) -> str:
+        """Add the scorer or measure of an objective; return "max" or "min"."""
         if not isinstance(name, str):
             raise TypeError(f"objectives: names must be strings, got {name!r}.")
         is_pair = isinstance(value, tuple | list) and len(value) == 2
-        direction, meant = value if is_pair else (value, name)
+        direction, quantity = value if is_pair else (value, name)
         if not isinstance(direction, str) or direction not in ("max", "min"):
             raise ValueError(
                 f"objectives[{name!r}] must be 'max', 'min', or a tuple of one of them "
                 f"and a scorer, a cost or a callable, got {value!r}."
             )
-        parsed = parse_measurement(meant)
-        if parsed is None and isinstance(meant, str):
+        parsed = parse_measurement(quantity)
+        if parsed is None and isinstance(quantity, str):
             raise ValueError(
-                f"objectives[{name!r}]: {meant!r} is neither one of the costs "
+                f"objectives[{name!r}]: {quantity!r} is neither one of the costs "
                 f"{[*COSTS]} nor the name of a scorer; pass a callable as "
                 f"{{{name!r}: ({direction!r}, callable)}}."
             )
         if parsed is None:
             raise TypeError(
-                f"objectives[{name!r}]: {meant!r} must be a callable of the fitted "
+                f"objectives[{name!r}]: {quantity!r} must be a callable of the fitted "
                 "estimator, or a scorer: a callable of estimator, X and y."
             )
         kind, measurement = parsed
-        if kind == "scorer" and isinstance(meant, str) and direction == "min":
+        if kind == "scorer" and isinstance(quantity, str) and direction == "min":
             raise ValueError(
-                f"objectives[{name!r}]: greater values of the scorer {meant!r} "
+                f"objectives[{name!r}]: greater values of the scorer {quantity!r} "
                 "are better, as for all scorers of scikit-learn. Use 'max'."
             )
         (self.scorers if kind == "scorer" else self.measures)[name] = measurement

@@ -48,7 +48,8 @@ def _has_probabilities(classifier: LiblinearClassifier) -> bool:
     """Return whether the loss provides probabilities; raise AttributeError if not."""
     if classifier.loss not in ("logistic", "squared_hinge"):
         raise AttributeError(
-            "Only the logistic and the squared hinge loss give probabilities."
+            f"loss={classifier.loss!r} gives no probabilities. Use loss='logistic' or "
+            "'squared_hinge'."
         )
     return True
 
@@ -263,7 +264,9 @@ class LiblinearClassifier(
             )
         kind = self._kind(*X.shape)
         if X.shape[1] >= np.iinfo(np.int32).max:
-            raise ValueError(f"LIBLINEAR does not support {X.shape[1]} features.")
+            raise ValueError(
+                f"X has {X.shape[1]} features; select fewer than 2**31 for LIBLINEAR."
+            )
         self.library_, self.solver_ = library_name(), SOLVERS[kind].name
         results = self._solved(_sorted_rows(X), y, codes, kind)
         if not all(trained.converged for trained in results):

@@ -237,7 +237,7 @@ class NGramVectorizer(
         self.n_documents_ = len(counted)
         self.n_ngrams_ = sum(map(len, selected))
         self._fitted_kinds = kinds
-        self._kept = selected
+        self._selected = selected
         self._counts: Counts | None = counted.counts
         if self.weighting == "tf-idf":
             self.idf_ = self._idf(np.concatenate(frequencies))
@@ -266,7 +266,7 @@ class NGramVectorizer(
         if isinstance(X, CountedTexts) and X.counts is self._counts:
             parts = [
                 X.counts.table(kind).rows(X.rows).columns(chosen)
-                for kind, chosen in zip(self._fitted_kinds, self._kept, strict=True)
+                for kind, chosen in zip(self._fitted_kinds, self._selected, strict=True)
             ]
             return self._weighted(parts)
         self.detach()
@@ -312,16 +312,16 @@ class NGramVectorizer(
         spec = self._fitted_kinds[0].spec
         grams = [
             counts.table(kind).grams[chosen]
-            for kind, chosen in zip(self._fitted_kinds, self._kept, strict=True)
+            for kind, chosen in zip(self._fitted_kinds, self._selected, strict=True)
         ]
         vocabulary = list(counts.stream(spec).vocabulary)
         used = np.zeros(len(vocabulary), dtype=bool)
-        for some in grams:
-            used[some] = True
+        for tokens in grams:
+            used[tokens] = True
         number = np.cumsum(used, dtype=np.int32) - 1
         self._tokens = [vocabulary[place] for place in np.flatnonzero(used)]
-        self._grams = [number[some] for some in grams]
-        self._kept = []
+        self._grams = [number[tokens] for tokens in grams]
+        self._selected = []
 
     def __getstate__(self) -> dict[str, Any]:
         self.detach()

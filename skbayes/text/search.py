@@ -67,7 +67,7 @@ SAMPLE, SAMPLE_SHARE = 3_000, 0.05
 TEST_SHARE = 0.2
 
 # Size in bytes of the counts that a process keeps if there is no folder for them.
-IN_MEMORY = 1e9
+MAX_BYTES_IN_MEMORY = 1e9
 
 # With a timeout, a document counts as this number of rows of a table.
 ROWS_PER_TEXT = 5
@@ -642,7 +642,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     def _trial_data(self, plan: Plan) -> Callable[[Any], Any] | None:
         if not _has_vectorizer(plan):
             return None
-        return partial(counted_texts, plan.X, limit=IN_MEMORY)
+        return partial(counted_texts, plan.X, limit=MAX_BYTES_IN_MEMORY)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: float) -> None:
         # Initial points of the predefined space are not tried without a warning.

@@ -43,7 +43,7 @@ ORDERED_WORD_RANGES = Ordinal([(1, 1), (1, 2), (1, 3)])
 CHARACTER_RANGES = Ordinal([(2, 4), (3, 5), (3, 6)])
 
 # N-grams of 3 to 6 characters take about 100 bytes per character: 5 GB.
-MOST_CHARACTERS = 50_000_000
+MAX_CHARACTERS = 50_000_000
 
 
 def text_space(
@@ -124,7 +124,7 @@ def text_space(
     """
     if space not in SPACES:
         raise ValueError(f"space must be one of {SPACES}, got {space!r}.")
-    words, stems = _of_language(space, language, stop_words)
+    words, stems = _language_options(space, language, stop_words)
     changes = dict(changes or {})
     if space == "paper":
         learner = _PAPERS_LOGISTIC
@@ -133,7 +133,7 @@ def text_space(
         branches = [{"ngram_range": branch} | weighted for branch in ranges]
     else:
         learner = _LINEAR
-        large = n_characters is not None and n_characters > MOST_CHARACTERS
+        large = n_characters is not None and n_characters > MAX_CHARACTERS
         large &= f"{vectorizer}__analyzer" not in changes
         branches = [_extended(words, stems, not large)]
     spaces = [_renamed(branch, f"{vectorizer}__") for branch in branches]
@@ -183,7 +183,11 @@ def first_points(
     ]
 
 
-def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list]:
+def _language_options(space: str, language: Any, stop_words: Any) -> tuple[list, list]:
+    """Return the options for stop words and stemmers, each of which begins with None.
+
+    An error is raised if neither is available for the language.
+    """
     words: list = [None]
     stems: list = [None]
     if stop_words is not None:
@@ -191,12 +195,12 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
     if language is None:
         return words, stems
     refused: list[Exception] = []
-    wanted: list[tuple[list, Callable]] = []
+    checks: list[tuple[list, Callable]] = []
     if space == "extended":
-        wanted.append((stems, stemmer_of))
+        checks.append((stems, stemmer_of))
     if stop_words is None:
-        wanted.append((words, stop_word_list))
-    for options, check in wanted:
+        checks.append((words, stop_word_list))
+    for options, check in checks:
         try:
             check(language)
             options.append(language)

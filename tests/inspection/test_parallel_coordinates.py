@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from skbayes.inspection import ParallelCoordinatesDisplay as Display
-from skbayes.inspection.parallel_coordinates import NOT_USED
+from skbayes.inspection.parallel_coordinates import UNUSED_HEIGHT
 from skbayes.trial.records import History
 
 
@@ -21,7 +21,7 @@ def test_lines_cross_the_axes_at_their_values_and_the_best_one_stands_out():
     C = np.log10([search.trials_[k].params["C"] for k in order])
     np.testing.assert_allclose(heights[:, 0], (C + 2) / 5)
     has_gamma = ["gamma" in search.trials_[k].params for k in order]
-    np.testing.assert_array_equal(heights[:, 1] != NOT_USED, has_gamma)
+    np.testing.assert_array_equal(heights[:, 1] != UNUSED_HEIGHT, has_gamma)
     # Better lines are higher, and the best line is drawn last.
     assert np.all(np.diff(heights[:, 2]) >= 0)
     assert display.lines_.get_array()[-1] == search.best_score_
@@ -65,7 +65,7 @@ def test_lines_of_an_option_are_spread_within_its_interval():
 def test_failed_trials_end_below_the_scores():
     display = Display.from_history(drawn.history(None, 0.5, 0.7))
     failed = heights_of(display.failed_lines_)
-    assert len(failed) == 1 and failed[0, -1] == NOT_USED
+    assert len(failed) == 1 and failed[0, -1] == UNUSED_HEIGHT
     assert len(display.lines_.get_paths()) == len(display.faint_lines_.get_paths()) == 1
     texts = [text.get_text() for text in display.ax_.texts]
     assert "failed" in texts and "not used" not in texts

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
 from skbayes.inspection import read_record
-from skbayes.inspection.report import MOST_AXES, _panels
+from skbayes.inspection.report import MAX_AXES, _panels
 from skbayes.trial.records import History
 
 X, y = load_iris(return_X_y=True)
@@ -175,4 +175,4 @@ def test_parallel_coordinates_have_room_for_their_axes():
     panels = {panel.title: panel for panel in _panels(read_record(history))}
     display = panels["All trials"].draw(ax=plt.figure().subplots())
     drawn_names = [scale.name for scale in display.scales]
-    assert len(drawn_names) == MOST_AXES and drawn_names[0] == "model"
+    assert len(drawn_names) == MAX_AXES and drawn_names[0] == "model"

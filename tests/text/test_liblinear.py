@@ -191,7 +191,7 @@ GOOD = ([[0.0], [1.0]], [0, 1])
         ({"intercept_scaling": 0.0}, GOOD, "'intercept_scaling'"),
         ({"loss": "log"}, GOOD, "'loss'"),
         ({}, ([[0.0], [1.0]], ["a", "a"]), "one class only: .*a"),
-        ({}, (sparse.csr_matrix((2, 2**31)), [0, 1]), "not support 2147483648 feat"),
+        ({}, (sparse.csr_matrix((2, 2**31)), [0, 1]), "X has 2147483648 features"),
     ],
     ids=range(11),
 )
