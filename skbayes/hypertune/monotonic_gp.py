@@ -377,9 +377,8 @@ class MonotonicGP(GaussianProcess):
     def _factorize(self, first_factor: InverseFactor | None) -> None:
         diagonal, joint = np.arange(len(self._X)), self._joint(self._X)
         factors = []
-        for s, (target, noise) in enumerate(
-            zip(self._target, self._diagonal(), strict=True)
-        ):
+        samples = zip(self._target, self._diagonal(), strict=True)
+        for s, (target, noise) in enumerate(samples):
             K = self._amplitude[s] * joint.correlations(self._length_scales[s])
             K[diagonal, diagonal] += noise
             sites = None if self._sites is None else self._sites[s]

@@ -248,12 +248,9 @@ class ConvergenceDisplay(_Display):
             (drawing.FAILURES, "failed", "x", "full"),
         ):
             if gid in drawn and not (gid == drawing.TRIALS and groups):
-                mark: dict[str, Any] = {
-                    "marker": marker,
-                    "fillstyle": fill,
-                    "linestyle": "none",
-                }
-                mark |= {"markersize": 4.5, "color": drawing.tones(ax).gray}
+                mark: dict[str, Any] = {"marker": marker, "fillstyle": fill}
+                mark |= {"linestyle": "none", "markersize": 4.5}
+                mark |= {"color": drawing.tones(ax).gray}
                 handles.append(Line2D([], [], label=label, **mark))
         # Many entries would cover the points.
         below = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2), "ncols": 2}

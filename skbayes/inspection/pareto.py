@@ -108,11 +108,8 @@ class ParetoDisplay(_Display):
             knee = choose_point(self._Y[self.front], "knee", list(goals))
             self.chosen = int(self.front[knee])
             is_own = objectives is None and record.method == "ParetoSearchCV"
-            if (
-                is_own
-                and record.best is not None
-                and np.all(np.isfinite(self.values[record.best]))
-            ):
+            is_own &= record.best is not None
+            if is_own and np.all(np.isfinite(self.values[record.best])):
                 self.chosen = record.best
 
     def _front_of(self, n: int) -> np.ndarray:

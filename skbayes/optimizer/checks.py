@@ -103,11 +103,8 @@ def check_direction(
     if n is not None and not (isinstance(n, numbers.Integral) and int(n) >= 1):
         raise ValueError(f"n_objectives must be an integer >= 1 or None, got {n!r}.")
     listed = [direction] if isinstance(direction, str) else direction
-    if (
-        not isinstance(listed, list | tuple)
-        or not listed
-        or any(name not in ("maximize", "minimize") for name in listed)
-    ):
+    is_list = isinstance(listed, list | tuple) and len(listed) > 0
+    if not is_list or any(name not in ("maximize", "minimize") for name in listed):
         raise ValueError(
             "direction must be 'maximize' or 'minimize', or a list with one of them "
             f"for each objective, got {direction!r}."

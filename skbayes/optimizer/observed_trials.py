@@ -192,10 +192,8 @@ class ObservedTrials:
         row = observation.configuration.row
         self._pending.pop(key_of(row), None)
         self._candidates.add(row)
-        failed = any(map(math.isnan, observation.scores))
-        self._observed.append(
-            observation._replace(is_eligible=not (censored or failed))
-        )
+        is_eligible = not (censored or any(map(math.isnan, observation.scores)))
+        self._observed.append(observation._replace(is_eligible=is_eligible))
         if cost is not None:
             self._costs.append((row, cost, bool(censored)))
         if aborted or not censored:

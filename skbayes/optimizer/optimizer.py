@@ -486,9 +486,8 @@ def _check_pair(surrogate: Any, acquisition: Any, n_objectives: int) -> None:
         )
     if n_objectives == 1:
         return
-    if capability(surrogate, "needs_scores") and (
-        not is_model or acquisition.needs_graph
-    ):
+    takes_one_score = not is_model or acquisition.needs_graph
+    if takes_one_score and capability(surrogate, "needs_scores"):
         raise ValueError(
             f"surrogate={surrogate!r} supports one objective only; with several, use "
             "a surrogate that predicts means and standard deviations, such as 'gp', or "

@@ -337,13 +337,8 @@ def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -
         places = np.searchsorted(ends, digits, side="right")
         X[rows, entry.place] = dimension.positions(places)
         for place, option in enumerate(entry.options):
-            selected = places == place
-            fill(
-                option,
-                digits[selected] - (ends[place] - sizes[place]),
-                rows[selected],
-                X,
-            )
+            selected, first = places == place, ends[place] - sizes[place]
+            fill(option, digits[selected] - first, rows[selected], X)
 
 
 def cover(branch: Branch, row: FloatArray) -> FloatArray:
