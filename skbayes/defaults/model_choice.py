@@ -42,7 +42,7 @@ WORDS_TREES = 100
 def _checked_target(y: Any, n_rows: int) -> tuple[np.ndarray, bool]:
     """Return the values of a target, and whether they are numbers."""
     if y is None:
-        raise ValueError("y is required: the targets of the rows of X.")
+        raise ValueError("y is required. Pass the targets of the rows of X.")
     values = np.asarray(y)
     if values.ndim != 1:
         raise ValueError(

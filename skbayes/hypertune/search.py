@@ -440,7 +440,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         contains "estimators".
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
         Out-of-fold predictions in the order of the samples, if `return_folds` contains
-        a method.
+        a method. Probabilities of several labels have one column for each label.
     all_fold_estimators_ : list of (list of estimators or None)
         Estimators fitted on the splits for each row of ``cv_results_``, if
         `return_folds` contains "all" and "estimators". None for a trial that was not
@@ -617,7 +617,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         if n_small * self.n_subsets >= self._most_trials():
             raise ValueError(
                 f"n_iter={self.n_iter} leaves no trial on all data after n_small_iter="
-                f"{n_small} on each of n_subsets={self.n_subsets} small samples."
+                f"{n_small} on each of n_subsets={self.n_subsets} samples. Increase "
+                "n_iter."
             )
         return n_small
 

@@ -430,7 +430,7 @@ class MultiStageSearchCV(BayesSearchCV):
         contains "estimators".
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
         Out-of-fold predictions in the order of the samples, if `return_folds` contains
-        a method.
+        a method. Probabilities of several labels have one column for each label.
     all_fold_estimators_ : list of (list of estimators or None)
         Estimators fitted on the splits for each row of ``cv_results_``, if
         `return_folds` contains "all" and "estimators". None for a trial that was not

@@ -398,7 +398,7 @@ class ObservedTrials:
         """
         best = self._best()
         if best is None:
-            raise ValueError("No score has been observed yet.")
+            raise ValueError("No score has been observed yet; pass one to tell.")
         if self._n_objectives != 1:
             raise ValueError(
                 f"best_params is not defined for {self._n_objectives} objectives; use "

@@ -350,7 +350,7 @@ class Optimizer(ObservedTrials, PickledVersion):
         # Omit the constraints, because all observations may violate them.
         observations = dataclasses.replace(self._observations(), slacks=None)
         if not np.any(np.isfinite(observations.scores)):
-            raise ValueError("No score is known yet.")
+            raise ValueError("No score is known yet; pass one to tell.")
         with one_blas_thread():
             proposer = self._proposer.fit(observations)
         if proposer.surrogate is None:

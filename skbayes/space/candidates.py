@@ -185,7 +185,7 @@ class Candidates:
         if not len(rows):
             raise ValueError(
                 "The constraint allows none of the "
-                f"{self.space.n_configurations} configurations of the space."
+                f"{self.space.n_configurations} configurations of the space. Relax it."
             )
         self._set_rows(rows)
         self._constraint_applied = True

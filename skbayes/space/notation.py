@@ -296,7 +296,7 @@ def _stepped(low: Any, high: Any, step: Any) -> Dimension:
     # tolerated.
     count = math.floor((high - low) / step + 5e-4) + 1
     if count > MAX_LISTED:
-        raise ValueError(f"at most {MAX_LISTED} steps, got {count}.")
+        raise ValueError(f"at most {MAX_LISTED} steps, got {count}; increase step.")
     values = [low + place * step for place in range(count)]
     if isinstance(low, float) or isinstance(step, float):
         values = [float(f"{value:.12g}") for value in values]

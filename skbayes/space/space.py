@@ -135,7 +135,7 @@ class Space:
                 return search_spaces
             if search_spaces.constraint is not None:
                 raise ValueError(
-                    "constraint: the Space that was passed already has a constraint."
+                    "constraint: the Space already has a constraint. Pass only one."
                 )
             return search_spaces.with_constraint(constraint)
         return cls(parse_spaces(search_spaces), constraint)

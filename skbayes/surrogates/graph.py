@@ -94,9 +94,7 @@ class NeighborGraph:
         self._arguments = (nodes, n_options, kernel, length_scale)
         n = len(nodes)
         if n > MAX_NODES:
-            raise ValueError(
-                f"A graph can have at most {MAX_NODES:,} nodes, got {n:,}."
-            )
+            raise ValueError(f"nodes must have at most {MAX_NODES:,} rows, got {n:,}.")
         embedding = Embedding(n_options, nodes)
         scaled = embedding.scale(
             embedding.place(nodes), np.full(len(n_options), length_scale)

@@ -462,7 +462,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         contains "estimators".
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
         Out-of-fold predictions in the order of the samples, if `return_folds` contains
-        a method.
+        a method. Probabilities of several labels have one column for each label.
     all_fold_estimators_ : list of (list of estimators or None)
         Estimators fitted on the splits for each row of ``cv_results_``, if
         `return_folds` contains "all" and "estimators". None for a trial that was not
@@ -793,7 +793,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         labels_of_y = set(np.ravel(y).tolist())
         is_new = labels_of_y.isdisjoint(np.ravel(labels).tolist())
         if is_new and is_classifier(self._tuned()):
-            raise ValueError("dev[1]: none of its labels is in y.")
+            raise ValueError("dev[1]: none of its labels is in y. Use the labels of y.")
         return checked, labels
 
     def __sklearn_tags__(self) -> Any:

@@ -253,7 +253,7 @@ def check_labeled_texts(
     strings = check_texts(texts, texts_name)
     n_empty = sum(not text.strip() for text in strings)
     if n_empty == len(strings):
-        raise ValueError(f"{texts_name}: all texts are empty.")
+        raise ValueError(f"{texts_name}: all texts are empty. Pass texts with words.")
     if n_empty:
         first = next(i for i, text in enumerate(strings) if not text.strip())
         warn_user(
@@ -282,7 +282,10 @@ def _check_labels(labels: Any, classifies: bool, name: str) -> None:
     flat = labels.ravel()
     missing = [i for i, label in enumerate(flat) if label is None or label != label]
     if missing:
-        raise ValueError(f"{name} has a missing value at position {missing[0]}.")
+        place = missing[0]
+        raise ValueError(
+            f"{name} has a missing value at position {place}; leave it out."
+        )
     if classifies and len({*flat.tolist()}) < 2:
         raise ValueError(
             f"{name} has one class only, {flat[0]!r}; a classifier needs two or more."

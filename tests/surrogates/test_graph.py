@@ -75,7 +75,7 @@ def test_configurations_are_mapped_to_their_nodes():
 
 def test_too_many_nodes_are_refused(monkeypatch):
     monkeypatch.setattr(graph_module, "MAX_NODES", 9)
-    with pytest.raises(ValueError, match="at most 9 nodes, got 10"):
+    with pytest.raises(ValueError, match="nodes must have at most 9 rows, got 10"):
         random_graph(n=10)
 
 

@@ -186,7 +186,7 @@ def without_rounds(
     if not remaining:
         raise ValueError(
             f"early_stopping={rounds!r} removes {', '.join(sorted(names))} from "
-            "search_spaces, which has no other parameter."
+            "search_spaces, which has no other parameter. Add one to search_spaces."
         )
     scoring = settings.scoring
     regression, classification = (

@@ -71,7 +71,7 @@ class FoldEstimators(Aspect):
         if not all(hasattr(model, method) for model in models):
             raise ValueError(
                 f"return_folds: {method!r} is not 'estimators' or a method of the "
-                "estimator, with each configuration of search_spaces."
+                "estimator with each configuration of search_spaces. Use another one."
             )
         if method in ("predict_proba", "predict_log_proba") and job.y is not None:
             if type_of_target(job.y) == "multiclass-multioutput":

@@ -52,7 +52,7 @@ class Store:
         self.path = _resolved(path)
         self._pid, self._mutex = os.getpid(), threading.Lock()
         if not os.path.isdir(folder := os.path.dirname(self.path)):
-            raise FileNotFoundError(f"journal: there is no folder {folder!r}.")
+            raise FileNotFoundError(f"journal: there is no folder {folder!r}; make it.")
         with contextlib.ExitStack() as undo:
             undo.enter_context(_locked(self.path))
             undo.callback(_synchronize, self.path)
@@ -191,7 +191,7 @@ def _resolved(path: str | os.PathLike[str]) -> str:
     except ValueError as error:
         raise ValueError(f"journal: {name!r} is not a path: {error}.") from error
     if is_other:
-        raise ValueError(f"journal: {name!r} is not a regular file.")
+        raise ValueError(f"journal: {name!r} is not a regular file; use another.")
     return real
 
 

@@ -106,7 +106,7 @@ class KillableBackend(Backend):
         if limit is not None and size >= limit:
             raise ValueError(
                 f"trial_limits['memory']={memory_text(limit)} is too small: before its "
-                f"first fit, a process uses {memory_text(size)} of memory."
+                f"first fit, a process uses {memory_text(size)} of memory. Increase it."
             )
 
     def run(
