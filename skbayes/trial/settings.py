@@ -65,10 +65,10 @@ def parse_limits(trial_limits: Mapping[str, Any] | None, timeout: Any) -> FitLim
 
 def parse_time(name: str, value: Any) -> float | None:
     """Convert the time limit `name`, such as "5 min", to seconds."""
-    if value is None or (is_number(value) and value > 0):
+    if value is None or (is_number(value) and 0 < value < math.inf):
         return value
     total = _total(value, _SECONDS)
-    if not total > 0.0:
+    if not 0.0 < total < math.inf:
         raise ValueError(
             f"{name} must be a positive number of seconds, or a string with the units "
             f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {value!r}."
@@ -79,10 +79,10 @@ def parse_time(name: str, value: Any) -> float | None:
 
 def parse_size(name: str, value: Any) -> int:
     """Convert the size `name`, such as "2 GB", to bytes."""
-    if is_number(value) and value >= 1 and value == int(value):
+    if is_number(value) and 1 <= value < math.inf and value == int(value):
         return int(value)
     total = _total(value, _BYTES)
-    if not total > 0.0:
+    if not 0.0 < total < math.inf:
         raise ValueError(
             f"{name} must be a positive number of bytes, or a string with one of the "
             f"units {', '.join(_UNITS)}, such as '2 GB', got {value!r}."
