@@ -331,7 +331,8 @@ def _is_missing(label: Any) -> bool:
 def check_lengths(X: Any, params: Mapping[str, Any]) -> None:
     """Check that there is one sample weight per row, and one group."""
     for name, values in params.items():
-        is_by_row = name.rpartition("__")[2] in ("sample_weight", "groups")
+        is_weight = name.rpartition("__")[2] == "sample_weight"
+        is_by_row = is_weight or name == "groups"
         if is_by_row and np.ndim(values) > 0 and n_rows(values) != n_rows(X):
             raise ValueError(
                 f"{name} must have one value for each of the {n_rows(X)} rows of X, "
