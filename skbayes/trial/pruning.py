@@ -154,11 +154,11 @@ class Pruning(Aspect):
 
     def check(self, job: Job, models: Sequence[Any]) -> None:
         """Warn if there is only one split, because no fold can then be skipped."""
-        if len(job.splits) == 1:
+        # The number that is the default for texts does no harm.
+        if len(job.splits) == 1 and self.settings.pruning is True:
             warn_user(
-                f"pruning={self.settings.pruning!r} has no effect with one split, "
-                "because no fold can be skipped. Use a cv with several splits, or "
-                "pruning=False."
+                "pruning=True has no effect with one split, because no fold can be "
+                "skipped. Use a cv with several splits, or pruning=False."
             )
 
     def begin(self, evaluation: Evaluation) -> None:
