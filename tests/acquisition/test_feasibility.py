@@ -61,7 +61,7 @@ def test_the_term_is_the_log_of_the_product_of_probabilities(n_pending):
         ],
         axis=0,
     )
-    assert np.array_equal(term.keeps(X)[sure], kept[sure])
+    assert np.array_equal(term.expects_feasible(X)[sure], kept[sure])
 
 
 def test_gradients_are_those_of_finite_differences():
@@ -162,4 +162,4 @@ def test_outliers_do_not_hide_the_bound():
     slacks[-1] = 1e12
     data = Observations(X, X[:, 0], np.zeros(8), np.empty((0, 1)), slacks=slacks)
     term = fit_feasibility([model(n_samples=0)], data)
-    assert np.array_equal(term.keeps(X), X[:, 0] <= 0.5)
+    assert np.array_equal(term.expects_feasible(X), X[:, 0] <= 0.5)

@@ -138,7 +138,7 @@ BayesSearchCV(SVC(), space, stopper=NoImprovement).fit(X, y)
 
 BayesSearchCV(boosting, {"n_estimators": (10, 100)}, early_stopping="auto").fit(X, y)
     ValueError: early_stopping='auto' removes n_estimators from search_spaces, which has
-    no other parameter.
+    no other parameter. Add one to search_spaces.
 
 search.best_params_
     NotFittedError: This BayesSearchCV instance is not fitted yet. Call 'fit' with X
