@@ -18,10 +18,16 @@ from skbayes.defaults.default import (
 from skbayes.defaults.learned_prior import learned_prior
 from skbayes.defaults.parts import current_values, parts_of
 from skbayes.search.preparation import share_of_splits
-from skbayes.space import OptimumPrior, Space
+from skbayes.space import Integer, OptimumPrior, Real, Space
 from skbayes.trial.settings import Settings
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
+
+# Numbers of features that options of ``max_features`` mean.
+FEATURES: Mapping[Any, Callable[[float], float]] = {
+    "sqrt": math.sqrt,
+    "log2": math.log2,
+}
 
 # Function that returns the facts about the data of a fit.
 Facts = Callable[[], DataFacts]
@@ -117,3 +123,22 @@ def prior_of(
     parts, rounds = parts_of(settings.estimator, facts()), settings.early_stopping
     rounds = math.inf if rounds == "auto" else rounds or 0.0
     return learned_prior(parts, space, current, rounds)
+
+
+def numbers_meant(
+    settings: Settings, space: Space, current: Mapping[str, Any], facts: Facts
+) -> dict[str, Any]:
+    """Return the numbers of features that options mean, where the space has ranges."""
+    numbers: dict[str, Any] = {}
+    for column in space.columns:
+        prefix, name, _ = str(column.name).rpartition("max_features")
+        count = FEATURES.get(current.get(str(column.name)) if name else None)
+        if count is None or not isinstance(column.dimension, Integer | Real):
+            continue
+        parts = {part.prefix: part for part in parts_of(settings.estimator, facts())}
+        own = parts[prefix].facts.n_features if prefix in parts else None
+        if n := own or facts().n_features:
+            number = max(1, int(count(n)))
+            is_count = isinstance(column.dimension, Integer)
+            numbers[str(column.name)] = number if is_count else number / n
+    return numbers

@@ -470,7 +470,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         space = self._make_space(notation, settings.rule)
         space = with_distinct_ones(settings.estimator, space)
         current_values = self._current_values(settings.estimator)
-        initial_points = points_to_begin_with(settings, space, current_values)
+        numbers = outside.numbers_meant(settings, space, current_values, facts)
+        initial_points = points_to_begin_with(settings, space, current_values | numbers)
         prior = outside.prior_of(settings, space, current_values, facts)
         # A copy, without cached results of the constraint.
         space = space.with_constraint(space.constraint)

@@ -52,6 +52,18 @@ def prior_of(
     )
 
 
+def numbers_meant(
+    settings: Settings,
+    space: Space,
+    current_values: Mapping[str, Any],
+    facts: Callable[[], DataFacts],
+) -> dict[str, Any]:
+    """Return the numbers of features that options mean, where the space has ranges."""
+    return load("skbayes.defaults.for_search:numbers_meant")(
+        settings, space, current_values, facts
+    )
+
+
 def check_name(name: str, owner: Any, base: Any) -> None:
     """Check that an estimator has a parameter with this name."""
     load("skbayes.defaults.names:check_name")(name, owner, base)

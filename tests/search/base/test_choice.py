@@ -7,7 +7,12 @@ from every_search import SEARCHES, small_search
 from scripted_estimators import scores_nan
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -177,6 +182,20 @@ def test_current_values_may_be_equal_numbers_of_another_type(model, space, first
     search = small_search(model, space).fit(X, Y)
     assert search.initial_points_ == ([] if first is None else [first])
     assert (search.own_index_ is None) == (first is None)
+
+
+@pytest.mark.parametrize(
+    ("model", "space", "number"),
+    [
+        (RandomForestClassifier(3), {"max_features": (0.1, 1.0)}, 0.5),
+        (ExtraTreesClassifier(3, max_features="log2"), {"max_features": (1, 4)}, 2),
+        (make_pipeline(SelectKBest(k=2), RandomForestClassifier(3)),
+         {"randomforestclassifier__max_features": (0.1, 0.3)}, 0.3),
+    ],
+)  # fmt: skip
+def test_a_range_begins_with_the_number_that_an_option_means(model, space, number):
+    (value,) = small_search(model, space).fit(X, Y).trials_[0].params.values()
+    assert value == pytest.approx(number, rel=1e-5)
 
 
 def test_own_values_win_unless_the_corrected_score_is_better():
