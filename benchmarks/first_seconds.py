@@ -17,19 +17,27 @@ Real searches of these learners begin with configurations that were good on othe
 sets. The simulated ones, too: each half has densities and a portfolio that were learned
 from the other half.
 
-The first columns are percentages of the attainable gain after 15, 30 and 60 s: the
+The first columns are percentages of the attainable gain after some seconds: the
 logarithm of the ratio of the own loss to the loss, divided by that of the best known
-loss, and at least -100. The limit is 60 s; earlier, the configuration counts that the
-search would return if it were interrupted. Then follow the percentage of runs whose
-loss at the end exceeds the own one by more than 1%, and the number of trials. Data sets
-are left out if the best of 1000 random configurations gains less than 2%, or if their
-recorded fits take more than 300 s, which truncated the records.
+loss, and at least -100. Before the limit, the configuration counts that the search
+would return if it were interrupted. Data sets are left out if the best of 1000 random
+configurations gains less than 2%, or if their recorded fits take more than 300 s, which
+truncated the records.
 
-The last columns are the logarithms of the ratio of the loss to the own one (× 1000),
-and the percentage of tasks in which a method is first, among it and the rivals; a rival
-also competes with BayesSearchCV. Equal losses share a task. Rivals run the folds of a
-trial on both workers, and propose the next one, in no time, when a worker is free.
-Ratios of mean logarithms to the least one of the rivals follow, or None without a gain.
+The next columns are for a quarter and half of the limit and the end: the logarithms of
+the ratio of the loss to the own one (× 1000), and the percentage of runs in which a
+method is first, among it and the rivals; a rival also competes with BayesSearchCV.
+Equal losses share a run. Then follow the percentage of runs whose loss at the end
+exceeds the own one by more than 1%, and the number of trials. Means and standard errors
+are over tasks, after the mean over seeds. The last lines are ratios of mean logarithms
+to the least one of the rivals, or None if these do not gain.
+
+Rivals begin with the own values. They run the folds of a trial on both workers, and
+propose the next one, in no time, when a worker is free. "validated" is not a search: it
+returns the best of the 1000 random configurations by their scores without noise.
+
+``first_seconds.py draw`` draws docs/images/first_seconds.png from the saved results of
+"judge".
 
 Example: python benchmarks/first_seconds.py run --methods bayes,bayes@N_SEARCHED=10
 """
@@ -42,7 +50,10 @@ import one_thread  # noqa: F401
 import contextlib
 import heapq
 import itertools
+import json
 import math
+import re
+import sys
 import threading
 import warnings
 import zlib
@@ -56,7 +67,7 @@ from unittest import mock
 import harness
 import numpy as np
 import tasks
-from harness import Record, Runs, Study, main
+from harness import HERE, Record, Runs, Study, main
 from learn_priors import Table as Learned
 from learn_priors import densities, portfolio
 from methods import (
@@ -85,7 +96,10 @@ from skbayes.trial import evaluator
 from skbayes.trial.backend import Backend
 from skbayes.trial.records import FoldResult, FoldStatus
 
-N_FOLDS, N_WORKERS, MARKS = 5, 2, (15.0, 30.0, 60.0)
+N_FOLDS, N_WORKERS = 5, 2
+# Times as shares of the limit, and the places of a quarter, half, and the end.
+TIMES = np.array([3.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0]) / 60.0
+MARKS = [4, 6, 8]
 STARTING, THINKING = 1.1, 0.05
 LEAST_GAIN, N_RANDOM, NOISE = 0.02, 1000, 0.007
 N_LEARNED, N_PORTFOLIO = 300, 16
@@ -119,9 +133,9 @@ Best = list[tuple[float, Params]]
 class Table:
     """Losses and times of configurations on one data set."""
 
-    def __init__(self, task: str) -> None:
-        self.group, _, task = task.partition(":")
-        name, rows, seconds = task.split("/")
+    def __init__(self, task: str, limit: float = 60.0) -> None:
+        self.task, self.limit = task, limit
+        self.group, name, rows, seconds = re.split("[:/]", task)
         self.n_rows, self.instance = int(rows), name.removeprefix("lcbench-")
         self.is_lcbench = name != self.instance
         self.model = tasks.yahpo("lcbench" if self.is_lcbench else "rbv2_xgboost")
@@ -154,12 +168,19 @@ class Table:
         loss, seconds = self._predict([params], names, **fidelity)[0].tolist()
         return loss * math.exp(noise), self.unit * seconds
 
-    def losses(self, params: Sequence[Params]) -> np.ndarray:
-        """Return the losses on all rows, of other replications."""
+    def losses(self, params: Sequence[Params], in_folds: bool = False) -> np.ndarray:
+        """Return the losses on all rows without noise, of new rows or of the folds."""
         if self.is_lcbench:
-            return self._predict(params, ["test_cross_entropy"])[:, 0]
-        outputs = [self._predict(params, ["logloss"], repl=k) for k in (6, 8, 10)]
+            name = "val_cross_entropy" if in_folds else "test_cross_entropy"
+            return self._predict(params, [name])[:, 0]
+        numbers = range(1, N_FOLDS + 1) if in_folds else (6, 8, 10)
+        outputs = [self._predict(params, ["logloss"], repl=k) for k in numbers]
         return np.mean(outputs, axis=0)[:, 0]
+
+    def drawn(self) -> list[Params]:
+        """Return the own values and random configurations."""
+        draw = make_method("random", self.space, zlib.crc32(self.task.encode()))
+        return [self.own, *(draw.ask() for _ in range(N_RANDOM))]
 
 
 # -- learned starts ----------------------------------------------------------------
@@ -346,8 +367,8 @@ def _search(kind: type, table: Table, seed: int, **options: Any) -> tuple[Best, 
     for module in (scheduler, evaluator, running, aspect):
         module.time = CLOCK  # type: ignore[attr-defined]
     CLOCK.now = 0.0
-    params = {"n_iter": None, "timeout": MARKS[-1], "cv": N_FOLDS, "n_jobs": N_WORKERS}
-    params |= {"random_state": seed, **options}
+    params = {"n_iter": None, "timeout": table.limit, "cv": N_FOLDS}
+    params |= {"n_jobs": N_WORKERS, "random_state": seed, **options}
     base.outside.prior_of = lambda *_: _prior(table.group, table)
     model = Tabulated(table, table.own)
     search = kind(model, as_notation(table.space), **params)
@@ -358,15 +379,15 @@ def _search(kind: type, table: Table, seed: int, **options: Any) -> tuple[Best, 
         outcome = simulated.run()
         fitted = search._set(search._results(simulated.plan, outcome))
         chosen = search._select(simulated.plan, fitted)["best_params_"]
-    reached = incumbents_at(search, MARKS[:-1])
-    return [*reached, (MARKS[-1], chosen)], len(search.trials_)
+    reached = incumbents_at(search, (table.limit * TIMES[:-1]).tolist())
+    return [*reached, (table.limit, chosen)], len(search.trials_)
 
 
 def _best(ended: list[tuple[float, float, Params]]) -> Best:
     """Return the trials that are better than all earlier ones, with their times."""
     best, incumbents = -math.inf, []
     for end, score, params in sorted(ended, key=lambda trial: trial[0]):
-        if end <= MARKS[-1] and score > best:
+        if score > best:
             best = score
             incumbents.append((end, params))
     return incumbents
@@ -389,14 +410,14 @@ def _trial(
 
 
 def _asked(
-    make: Callable[[Any, int], Method], table: Table, seed: int
+    make: Callable[[Table, int], Method], table: Table, seed: int
 ) -> tuple[Best, int]:
     """Run trials of a method that proposes one as soon as a worker is free."""
     CLOCK.now, free = STARTING, [STARTING] * N_WORKERS
-    method = make(table.space, seed)
+    method = make(table, seed)
     running: list[tuple[float, int, float, Params]] = []
     ended: list[tuple[float, float, Params]] = []
-    while (begin := min(free)) < MARKS[-1]:
+    while (begin := min(free)) < table.limit:
         while running and running[0][0] <= begin:
             CLOCK.now, _, score, params = heapq.heappop(running)
             method.tell(params, score)
@@ -408,17 +429,25 @@ def _asked(
     return _best(ended), len(ended)
 
 
+def _made(name: str, table: Table, seed: int) -> Method:
+    """Return a method that begins with the own values."""
+    method: Any = make_method(name, table.space, seed)
+    method.enqueue(table.own)
+    return method
+
+
 class _Flaml:
     """BlendSearch of FLAML with the limit, on the simulated clock."""
 
-    def __init__(self, space: Any, seed: int) -> None:
+    def __init__(self, table: Table, seed: int) -> None:
         from flaml.tune.searcher import blendsearch
 
         blendsearch.time = CLOCK
-        self._space, ranges = space, flaml_space(space)
-        self._search = blendsearch.BlendSearch(
-            "score", "max", ranges, seed=seed, time_budget_s=MARKS[-1] - CLOCK.now
-        )
+        self._space = table.space
+        options = {"seed": seed, "time_budget_s": table.limit - CLOCK.now}
+        options["points_to_evaluate"] = [dict(table.own)]
+        ranges = flaml_space(table.space)
+        self._search = blendsearch.BlendSearch("score", "max", ranges, **options)
         self._running: list[tuple[Params, Any]] = []
         self._names = map(str, itertools.count())
 
@@ -441,16 +470,22 @@ def _halving(table: Table, seed: int) -> tuple[Best, int]:
     draw, free = make_method("random", table.space, seed), [STARTING] * N_WORKERS
     incumbents: Best = []
     for k in itertools.count(1):
-        candidates = [draw.ask() for _ in range(3**k)]
+        candidates = [table.own, *(draw.ask() for _ in range(3**k - 1))]
         for rung in range(k, -1, -1):
             scores = [_trial(table, p, free, 3.0**-rung)[1] for p in candidates]
             order = np.argsort(scores)[::-1][: math.ceil(len(scores) / 3)]
             candidates = [candidates[i] for i in order]
             free = [max(free)] * N_WORKERS
-            if free[0] > MARKS[-1]:
+            if free[0] > table.limit:
                 return incumbents, sum(3**i for i in range(1, k))
         incumbents.append((free[0], candidates[0]))
     raise AssertionError
+
+
+def _validated(table: Table, seed: int) -> tuple[Best, int]:
+    """Return the best of the random configurations by its score without noise."""
+    best = table.drawn()[int(table.losses(table.drawn(), in_folds=True).argmin())]
+    return [(0.0, best)], N_RANDOM
 
 
 BAYES, STAGES = partial(_search, BayesSearchCV), partial(_search, MultiStageSearchCV)
@@ -459,10 +494,11 @@ METHODS: dict[str, Callable[[Table, int], tuple[Best, int]]] = {
     "bayes": BAYES,
     # With a stopper, all trials have all folds.
     "bayes-all-folds": partial(BAYES, stopper=lambda trials: False),
-    "random": partial(_asked, partial(make_method, "random")),
+    "random": partial(_asked, partial(_made, "random")),
     "halving": _halving,
-    "optuna": partial(_asked, partial(make_method, "optuna-tpe")),
+    "optuna": partial(_asked, partial(_made, "optuna-tpe")),
     "flaml": partial(_asked, _Flaml),
+    "validated": _validated,
 }
 RIVALS = ("random", "halving", "optuna", "flaml")
 
@@ -485,15 +521,14 @@ def task_names() -> list[str]:
 def best_known(task: str) -> tuple[float, float]:
     """Return the losses of the own values and of the best random configuration."""
     table = Table(task)
-    draw = make_method("random", table.space, zlib.crc32(task.encode()))
-    loss, *others = table.losses([table.own, *(draw.ask() for _ in range(N_RANDOM))])
+    loss, *others = table.losses(table.drawn())
     return float(loss), float(min(others))
 
 
 def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     """Return the losses at the marks, of the own values, and the best known one."""
     warnings.simplefilter("ignore")
-    table, (own_loss, best) = Table(task), best_known(task)
+    table, (own_loss, best) = Table(task, options["seconds"]), best_known(task)
     record: Record = {"own": own_loss, "best": best, "losses": [], "trials": 0}
     if math.log(own_loss / best) < LEAST_GAIN or table.is_truncated:
         return record
@@ -502,8 +537,8 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     constants = {key: int(value) for key, value in (c.split("=") for c in changes)}
     with mock.patch.dict(vars(ladder), constants):
         incumbents, record["trials"] = METHODS[name](table, number)
-    for mark in MARKS:
-        reached = [params for end, params in incumbents if end <= mark]
+    for time in table.limit * TIMES:
+        reached = [params for end, params in incumbents if end <= time]
         record["losses"] += table.losses([[table.own, *reached][-1]]).tolist()
     return record
 
@@ -522,22 +557,30 @@ def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
             if record["losses"]:
                 gains = np.log(record["own"] / np.array(record["losses"]))
                 shares = 100.0 * gains / math.log(record["own"] / best[key[0]])
-                worse = 100.0 * (gains[-1] < -0.01)
                 field = {"bayes" if method in RIVALS else method, *RIVALS}
                 others = [r[key] for m, r in runs.items() if m in field and key in r]
                 losses = np.array([other["losses"] for other in others])
                 least = losses.min(axis=0)
                 first = 100.0 * (record["losses"] == least) / (losses == least).sum(0)
-                row = [*np.maximum(shares, -100.0), worse, record["trials"]]
-                columns[method][key] = np.array([*row, *(-1000.0 * gains), *first])
+                row = [*np.maximum(shares, -100.0)]
+                row += [*(-1000.0 * gains[MARKS]), *first[MARKS]]
+                row += [100.0 * (gains[-1] < -0.01), record["trials"]]
+                columns[method][key] = np.array(row)
     return columns
 
 
 def summarize(study: Study, figures: dict, columns: Sequence[Any]) -> Record:
     """Return the table with ratios of mean log ratios to those of the best rival."""
-    summary = harness.summarize(study, figures, columns)
+    by_task: harness.Figures = {}
+    for method, rows in figures.items():
+        by_task[method] = {
+            (task, 0): np.mean([rows[key] for key in keys], axis=0)
+            for task, keys in itertools.groupby(sorted(rows), lambda key: key[0])
+        }
+    summary = harness.summarize(study, by_task, columns)
     for group, entries in summary["groups"].items():
-        logs = {m: np.array(entry["mean"][5:8]) for m, entry in entries.items()}
+        places = [place for place, name in enumerate(columns) if "log" in name]
+        logs = {m: np.array(entry["mean"])[places] for m, entry in entries.items()}
         best = np.min([[0.0] * 3, *(logs[m] for m in RIVALS if m in logs)], axis=0)
         for method in filter(lambda name: name not in RIVALS, entries):
             pairs = zip(logs[method].tolist(), best.tolist(), strict=True)
@@ -547,8 +590,12 @@ def summarize(study: Study, figures: dict, columns: Sequence[Any]) -> Record:
     return summary
 
 
-COLUMNS = [*(f"{mark:g} s" for mark in MARKS), "worse %", "trials"]
-COLUMNS += [f"{name} {mark:g} s" for name in ("log ratio", "first %") for mark in MARKS]
+def columns(options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the columns."""
+    times = [f"{time:g} s" for time in options["seconds"] * TIMES]
+    marked = [f"{name} {times[k]}" for name in ("log ratio", "first %") for k in MARKS]
+    return [*times, *marked, "worse %", "trials"]
+
 
 STUDY = Study(
     name="first_seconds",
@@ -556,13 +603,56 @@ STUDY = Study(
     methods=tuple(METHODS),
     check_method=lambda method: METHODS[method.split("@")[0]],
     run=run,
-    columns=lambda options: COLUMNS,
+    columns=columns,
     figures=figures,
     group=lambda task: task.split(":")[0] + " lcbench" * ("lcbench" in task),
     overall=False,
+    options={"seconds": 60.0},
+    seeds=3,
     summarize=summarize,
-    seeds=1,
 )
 
+# -- picture -----------------------------------------------------------------------
+
+SAVED = HERE / "results/first_seconds/judge.json"
+PICTURE = HERE.parent / "docs/images/first_seconds.png"
+LABELS = {
+    "bayes": "BayesSearchCV",
+    "optuna": "Optuna (TPE)",
+    "flaml": "FLAML (BlendSearch)",
+    "random": "RandomizedSearchCV",
+    "halving": "HalvingRandomSearchCV",
+}
+COLORS = ("C3", "C0", "C2", "C7", "C4")
+
+
+def draw() -> None:
+    """Draw the saved shares of the attainable gain, with standard errors."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    groups, x = json.loads(SAVED.read_text())["groups"], 60.0 * TIMES
+    figure, axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True)
+    panels = {"XGBoost": groups["judge"], "perceptrons": groups["judge lcbench"]}
+    for ax, (learner, entries) in zip(axes, panels.items(), strict=True):
+        for color, (method, label) in zip(COLORS, LABELS.items(), strict=True):
+            mean, se = (np.array(entries[method][k])[: len(x)] for k in ("mean", "se"))
+            ax.plot(x, mean, color=color, label=label)
+            ax.fill_between(x, mean - se, mean + se, color=color, alpha=0.15, lw=0)
+        n_tasks = entries["bayes"]["runs"]
+        ax.set(title=f"{learner}, {n_tasks} tasks", xlabel="seconds")
+        ax.grid(alpha=0.3)
+    axes[0].set(ylabel="% of the attainable gain", ylim=(0, 100))
+    figure.set_layout_engine("constrained")
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3, fontsize="small")
+    figure.savefig(PICTURE, dpi=110)
+
+
 if __name__ == "__main__":
-    main(STUDY, __doc__)
+    if sys.argv[1:2] == ["draw"]:
+        draw()
+    else:
+        main(STUDY, __doc__)

@@ -18,11 +18,6 @@ may also be followed by options of its Optimizer:
 
     skbayes  optuna-tpe@4  skbayes@4  skbayes:acquisition=pi;n_initial_points=4
 
-``judges.py draw`` draws docs/images/judges.png: the sklearn suite, with one point per
-trial. Means are over the tasks and seeds that all plotted methods have finished, and a
-method with fewer than 16 runs is omitted. With ``--stored``, it draws the committed
-curves.
-
 Example: python benchmarks/judges.py lcbench --methods skbayes,optuna-tpe --jobs 2
 """
 
@@ -32,9 +27,7 @@ import one_thread  # noqa: F401
 
 # isort: split
 import ast
-import json
 import math
-import sys
 import time
 import warnings
 import zlib
@@ -44,7 +37,7 @@ from typing import Any
 
 import numpy as np
 import tasks
-from harness import HERE, Cache, Figures, Record, Runs, Study, main, save_results
+from harness import Figures, Record, Runs, Study, main
 from methods import METHODS, Params, make_method
 
 from skbayes import Optimizer
@@ -215,65 +208,5 @@ STUDIES = {
     for judge in JUDGES
 }
 
-# -- figure ------------------------------------------------------------------------
-
-CURVES = HERE / "results/judges/curves.json"
-PICTURE = HERE.parent / "docs/images/judges.png"
-LABELS = {
-    "skbayes": "skbayes",
-    "optuna-tpe": "Optuna (TPE)",
-    "optuna-gp": "Optuna (GP)",
-    "hyperopt": "Hyperopt",
-    "smac": "SMAC",
-    "hebo": "HEBO",
-    "random": "random",
-}
-LEAST = 16
-COLORS = ("C3", "C0", "C9", "C2", "C4", "C1", "C7")
-FIRST = 3  # earlier trials are part of every method's initial design
-
-
-def curves() -> Record:
-    """Return the mean regret of each method on the sklearn suite after each trial."""
-    store = Cache("judges")
-    runs = regrets({label: store.load(label) for label in (*LABELS, REFERENCE)})
-    by_method = {
-        method: {key for key in values if key[0].startswith("sklearn:")}
-        for method, values in runs.items()
-    }
-    by_method = {m: keys for m, keys in by_method.items() if len(keys) >= LEAST}
-    keys = sorted(set.intersection(*by_method.runs()))
-    means = {m: np.mean([runs[m][key] for key in keys], axis=0) for m in by_method}
-    return {
-        "runs": len(keys),
-        "regrets": {m: np.round(mean, 1).tolist() for m, mean in means.items()},
-    }
-
-
-def draw() -> None:
-    """Draw regrets by the number of trials."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    stored = json.loads(CURVES.read_text())
-    figure, axes = plt.subplots(figsize=(7.0, 3.6), layout="constrained")
-    for i, (method, regret) in enumerate(stored["regrets"].items()):
-        y = regret[FIRST - 1 :]
-        style = {"color": COLORS[i], "lw": 1.3 if i else 2.5, "label": LABELS[method]}
-        axes.plot(range(FIRST, FIRST + len(y)), y, **style)
-    title = f"tasks of scikit-learn, {stored['runs']} runs"
-    axes.set(title=title, xlabel="trials", ylabel="regret × 1000", ylim=(0, None))
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.savefig(PICTURE, dpi=110)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["draw"]:
-        if "--stored" not in sys.argv:
-            save_results("judges/curves", curves())
-        draw()
-    else:
-        main(STUDIES, __doc__)
+    main(STUDIES, __doc__)

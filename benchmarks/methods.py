@@ -96,7 +96,7 @@ class Method(Protocol):
 
 class _Random:
     def __init__(self, space: Space, seed: int) -> None:
-        self._space = space
+        self._space, self._queue = space, list[Params]()
         self._rng = np.random.default_rng(seed)
 
     def _draw(self, dim: Float | Int | Categories) -> Any:
@@ -111,7 +111,12 @@ class _Random:
             return float(np.exp(self._rng.uniform(*np.log(_ends(dim)))))
         return float(self._rng.uniform(dim.low, dim.high))
 
+    def enqueue(self, params: Params) -> None:
+        self._queue.append(params)
+
     def ask(self) -> Params:
+        if self._queue:
+            return self._queue.pop(0)
         return {name: self._draw(dim) for name, dim in self._space.items()}
 
     def tell(self, params: Params, score: float) -> None:
@@ -209,6 +214,9 @@ class _Optuna:
         kind = getattr(optuna.samplers, sampler)
         self._study = optuna.create_study(direction="maximize", sampler=kind(seed=seed))
         self._running: list[tuple[Params, Any]] = []
+
+    def enqueue(self, params: Params) -> None:
+        self._study.enqueue_trial(params)
 
     def ask(self) -> Params:
         trial = self._study.ask(self._distributions)

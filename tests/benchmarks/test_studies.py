@@ -4,6 +4,7 @@ import json
 import time
 
 import categories
+import first_seconds
 import grids
 import harness
 import judges
@@ -188,10 +189,10 @@ def test_regret_is_that_of_the_best_observed_trial():
     assert regret.tolist() == [1000.0, 1000.0, 0.0]
 
 
-def test_the_stored_curves_of_the_judges_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(judges, "PICTURE", tmp_path / "judges.png")
-    judges.draw()
-    assert judges.PICTURE.stat().st_size > 5000
+def test_the_saved_gains_of_the_first_seconds_are_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(first_seconds, "PICTURE", tmp_path / "gains.png")
+    first_seconds.draw()
+    assert first_seconds.PICTURE.stat().st_size > 5000
 
 
 def test_methods_of_the_judges_have_options_and_trials_in_flight():
