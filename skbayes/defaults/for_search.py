@@ -24,10 +24,7 @@ from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
 # Numbers of features that options of ``max_features`` mean.
-FEATURES: Mapping[Any, Callable[[float], float]] = {
-    "sqrt": math.sqrt,
-    "log2": math.log2,
-}
+FEATURE_COUNTS = {"sqrt": math.sqrt, "log2": math.log2}
 
 # Function that returns the facts about the data of a fit.
 Facts = Callable[[], DataFacts]
@@ -131,14 +128,16 @@ def numbers_meant(
     """Return the numbers of features that options mean, where the space has ranges."""
     numbers: dict[str, Any] = {}
     for column in space.columns:
-        prefix, name, _ = str(column.name).rpartition("max_features")
-        count = FEATURES.get(current.get(str(column.name)) if name else None)
-        if count is None or not isinstance(column.dimension, Integer | Real):
+        name, dimension = str(column.name), column.dimension
+        prefix, separator, own_name = name.rpartition("__")
+        option, is_range = current.get(name), isinstance(dimension, Integer | Real)
+        if own_name != "max_features" or not (is_range and isinstance(option, str)):
             continue
         parts = {part.prefix: part for part in parts_of(settings.estimator, facts())}
-        own = parts[prefix].facts.n_features if prefix in parts else None
-        if n := own or facts().n_features:
-            number = max(1, int(count(n)))
-            is_count = isinstance(column.dimension, Integer)
-            numbers[str(column.name)] = number if is_count else number / n
+        part = parts.get(prefix + separator)
+        # After some steps, the number of columns is not known.
+        n = (part and part.facts.n_features) or facts().n_features
+        if n and option in FEATURE_COUNTS:
+            number = max(1, int(FEATURE_COUNTS[option](n)))
+            numbers[name] = number if isinstance(dimension, Integer) else number / n
     return numbers

@@ -174,6 +174,7 @@ def test_the_gain_is_nan_without_a_trial_of_the_current_values():
         (DecisionTreeClassifier(max_features=1), {"max_features": [0.5, 1.0]}, None),
         (make_pipeline(DecisionTreeClassifier(max_features=1.0)),
          {"decisiontreeclassifier__max_features": [1, 2]}, None),
+        (DecisionTreeClassifier(max_features=[]), {"max_features": (0.1, 1.0)}, None),
         (SVC(C=1.0), {"C": [1, 10]}, {"C": 1}),
         (SVC(C=1), {"C": (0.1, 10.0)}, {"C": 1.0}),
     ],
