@@ -171,12 +171,11 @@ class TimedLadder(Ladder):
 
     The first configuration is timed on growing samples, until half of the time does not
     suffice for `N_SEARCHED` configurations of the next size with one fold. If it fails
-    on the smallest one, another configuration is timed. With too few
-    rows for samples, one fold is timed. After these, the best configurations get the
-    largest sample, with all folds if possible, for which there is time. If half of the
-    time suffices for `N_WITH_ALL_FOLDS` configurations with all rows and folds, these
-    are the only stage after the timing. At the start, `n_timed` configurations are
-    timed.
+    on the smallest one, another configuration is timed. With too few rows for samples,
+    one fold is timed. After these, the best configurations get the largest sample, with
+    all folds if possible, for which there is time. If half of the time suffices for
+    `N_WITH_ALL_FOLDS` configurations with all rows and folds, these are the only stage
+    after the timing. At the start, `n_timed` configurations are timed.
     """
 
     n_timed: int = 1
@@ -215,8 +214,8 @@ class TimedLadder(Ladder):
             return larger[-1] if larger else None if is_whole else last
         if larger and self.n_trials - len(history) <= N_COMPARED:
             return larger[-1]
-        n_timed = sum(t.fidelity.stage == history[-1].fidelity.stage for t in history)
-        if not costs.first and n_timed == 1 and plan.space.n_configurations > 1:
+        n_tried = sum(t.fidelity.stage == history[-1].fidelity.stage for t in history)
+        if not costs.first and n_tried == 1 and plan.space.n_configurations > 1:
             return last
         enough = min(left / 2, left - self._reserved(plan, costs, left))
         share = last.amount(plan)[0]
@@ -229,8 +228,8 @@ class TimedLadder(Ladder):
             if costs.of_trials(n_trials, stage.amount(plan)) > enough:
                 break
             # The costs on a larger sample are measured before it is searched.
-            same = (s for s in self.stages if s.samples == stage.samples)
-            if (timing := next(same)).role == "time" and timing is not last:
+            on_sample = (s for s in self.stages if s.samples == stage.samples)
+            if (timing := next(on_sample)).role == "time" and timing is not last:
                 return timing
             chosen = stage
         return chosen
