@@ -484,8 +484,9 @@ def _halving(table: Table, seed: int) -> tuple[Best, int]:
 
 def _validated(table: Table, seed: int) -> tuple[Best, int]:
     """Return the best of the random configurations by its score without noise."""
-    best = table.drawn()[int(table.losses(table.drawn(), in_folds=True).argmin())]
-    return [(0.0, best)], N_RANDOM
+    points = table.drawn()
+    best = int(table.losses(points, in_folds=True).argmin())
+    return [(0.0, points[best])], N_RANDOM
 
 
 BAYES, STAGES = partial(_search, BayesSearchCV), partial(_search, MultiStageSearchCV)
@@ -612,7 +613,7 @@ STUDY = Study(
     summarize=summarize,
 )
 
-# -- picture -----------------------------------------------------------------------
+# -- figure ------------------------------------------------------------------------
 
 SAVED = HERE / "results/first_seconds/judge.json"
 PICTURE = HERE.parent / "docs/images/first_seconds.png"
@@ -634,7 +635,7 @@ def draw() -> None:
     import matplotlib.pyplot as plt
 
     groups, x = json.loads(SAVED.read_text())["groups"], 60.0 * TIMES
-    figure, axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True, layout="constrained")
     panels = {"XGBoost": groups["judge"], "perceptrons": groups["judge lcbench"]}
     for ax, (learner, entries) in zip(axes, panels.items(), strict=True):
         for color, (method, label) in zip(COLORS, LABELS.items(), strict=True):
@@ -645,7 +646,6 @@ def draw() -> None:
         ax.set(title=f"{learner}, {n_tasks} tasks", xlabel="seconds")
         ax.grid(alpha=0.3)
     axes[0].set(ylabel="% of the attainable gain", ylim=(0, 100))
-    figure.set_layout_engine("constrained")
     handles = axes[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=3, fontsize="small")
     figure.savefig(PICTURE, dpi=110)

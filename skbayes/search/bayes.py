@@ -202,13 +202,13 @@ class BayesSearchCV(BaseBayesSearchCV):
         Configurations with which the search starts, before the surrogate is used:
 
         - "default": the current parameters of the estimator, or the nearest values of
-          the search space, unless `warm_start_from` has results on the same data. In a
-          range, ``max_features="sqrt"`` is the number that it means. For some classes
-          of estimators, a few configurations that scored well on other data sets are
-          added, and values that scored well there are proposed more often. In a choice
-          among models, each model is tried once. Further configurations are spread over
-          the space until there are 3 to 8 of them in total, depending on the number of
-          ranges and options in the space, or 8 for "tpe"; see
+          the search space, unless `warm_start_from` has results on the same data. For
+          ``max_features="sqrt"``, a range begins with this number of features. For some
+          classes of estimators, a few configurations that scored well on other data
+          sets are added, and values that scored well there are proposed more often. In
+          a choice among models, each model is tried once. Further configurations are
+          spread over the space until there are 3 to 8 of them in total, depending on
+          the number of ranges and options in the space, or 8 for "tpe"; see
           :class:`~skbayes.Optimizer`.
         - int: as "default", with this number of configurations in total. It does not
           limit the configurations of "default".
