@@ -11,10 +11,9 @@ task, and its own splits. It gets the output of the steps before the learner. In
 tasks with "models", the methods choose among models: skbayes those of
 `skbayes.defaults.models`, FLAML and AutoGluon all of theirs. OptunaSearchCV prunes
 perceptrons, which are the only learners with `partial_fit`. "texts" is
-TextRepresentationSearchCV, which has no incumbents here. RandomizedSearchCV is
-stopped at the limit, and its finished configurations count. HalvingRandomSearchCV is
-repeated with three times as many candidates until the limit; the last one that ended
-counts.
+TextRepresentationSearchCV. RandomizedSearchCV is stopped at the limit, and its finished
+configurations count. HalvingRandomSearchCV is repeated with three times as many
+candidates until the limit; the last one that ended counts.
 
 The first three columns are logarithms of ratios (× 1000) of the loss on new rows to
 that of the estimator's own values (of histogram-based boosting among models), at most
@@ -396,9 +395,21 @@ def _best(trials: Sequence[tuple[dict[str, Any], Any, float]]) -> list:
 def _skbayes(
     kind: type, problem: Problem, limit: float, seed: int, **options: Any
 ) -> Outcome:
-    params = {"search_spaces": problem.notation, "n_iter": None, "timeout": limit}
-    params |= {"scoring": problem.scoring, "cv": N_FOLDS, "n_jobs": N_JOBS}
-    search = kind(problem.estimator, random_state=seed, **params | options)
+    params = {"search_spaces": problem.notation, "n_iter": None, "random_state": seed}
+    search = kind(problem.estimator, **params | options)
+    return _searched(search, problem, limit)
+
+
+def _texts(problem: Problem, limit: float, seed: int) -> Outcome:
+    search = TextRepresentationSearchCV(n_iter=200, random_state=seed)
+    result = _searched(search, problem, limit)
+    # The earlier configurations are of its pipeline, too.
+    problem.estimator = search.best_estimator_
+    return result
+
+
+def _searched(search: Any, problem: Problem, limit: float) -> Outcome:
+    search.set_params(scoring=problem.scoring, cv=N_FOLDS, n_jobs=N_JOBS, timeout=limit)
     begin = time.time()
     search.fit(problem.X, problem.y)
     seconds = time.time() - begin
@@ -408,15 +419,6 @@ def _skbayes(
         incumbents_at(search, [share * limit for share in SHARES], begin),
         n_trials=len(search.trials_),
     )
-
-
-def _texts(problem: Problem, limit: float, seed: int) -> Outcome:
-    search = TextRepresentationSearchCV(n_iter=200, timeout=limit, random_state=seed)
-    search.set_params(scoring=problem.scoring, cv=N_FOLDS, n_jobs=N_JOBS)
-    begin = time.time()
-    search.fit(problem.X, problem.y)
-    seconds = time.time() - begin - search.refit_time_
-    return Outcome(search.best_estimator_, seconds, n_trials=len(search.trials_))
 
 
 class _OverError(Exception):
@@ -603,8 +605,6 @@ METHODS: dict[str, Callable[[Problem, float, int], Outcome]] = {
     "flaml-ensemble": partial(_flaml, ensemble=True),
     "autogluon": _autogluon,
     "autogluon-best": partial(_autogluon, presets="best_quality"),
-    "two-stages": partial(STAGES, stages=(0.3, 1.0)),
-    "bayes-pruned": partial(BAYES, pruning=True),
     "stages-no-space": partial(STAGES, search_spaces="auto"),
     "bayes-no-space": partial(BAYES, search_spaces="auto"),
 }
