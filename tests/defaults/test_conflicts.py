@@ -123,6 +123,7 @@ def test_bounds_depend_on_the_current_values():
     facts = DataFacts(n_rows=6, n_features=2, fewest_features=2)
     space = space_of(parts_of(SKLEARN["KBinsDiscretizer"](n_bins=[2, 3]), facts))
     assert "n_bins" not in space
+    assert "strategy" in default_space(SKLEARN["KBinsDiscretizer"](n_bins=7))
 
 
 def test_an_option_of_a_step_keeps_what_its_estimator_demands():

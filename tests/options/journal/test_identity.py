@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -352,13 +351,11 @@ def texts_of_everything():
 
 
 def test_texts_are_the_same_in_another_process():
-    # Last, so that an installed package precedes the one of the repository.
-    paths = [*sys.path, str(Path(__file__).parents[3])]
+    # By its path, since an installed package may have the name of the folder.
     program = f"""
-import sys
-sys.path[:] = {paths!r}
-from {__name__} import texts_of_everything
-print(texts_of_everything())
+import runpy, sys
+sys.path[:] = {sys.path!r}
+print(runpy.run_path({__file__!r}, run_name={__name__!r})["texts_of_everything"]())
 """
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     outcome = subprocess.run(
