@@ -356,8 +356,9 @@ class Problem:
         return float(log_loss(self.y_test, predicted, labels=np.unique(self.y)))
 
     def fit(self, params: Mapping[str, Any]) -> Any:
-        """Fit a configuration on all rows."""
-        return clone(self.estimator).set_params(**params).fit(self.X, self.y)
+        """Fit a configuration on all rows, with clones of its models."""
+        values = {name: clone(value, safe=False) for name, value in params.items()}
+        return clone(self.estimator).set_params(**values).fit(self.X, self.y)
 
     def loss_of(self, params: Mapping[str, Any]) -> float:
         """Return the loss of a configuration that is fitted on all rows."""
@@ -412,10 +413,9 @@ def _searched(search: Any, problem: Problem, limit: float) -> Outcome:
     search.set_params(scoring=problem.scoring, cv=N_FOLDS, n_jobs=N_JOBS, timeout=limit)
     begin = time.time()
     search.fit(problem.X, problem.y)
-    seconds = time.time() - begin
     return Outcome(
         search.best_estimator_,
-        seconds - search.refit_time_,
+        time.time() - begin - search.refit_time_,
         incumbents_at(search, [share * limit for share in SHARES], begin),
         n_trials=len(search.trials_),
     )
