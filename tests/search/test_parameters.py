@@ -62,6 +62,7 @@ def test_a_search_without_a_number_of_trials(fits_here):
     search.set_params(stopper=NoImprovement(3)).fit(X, y)
     assert search.stop_reason_ == "no_improvement"
     assert isinstance(search.optimizer_.acquisition, ExpectedImprovement)
+    assert not search.optimizer_.acquisition.per_cost
     search.set_params(stopper=lambda history: len(history) == 4, timeout=1e5)
     search.fit(X, y)
     assert len(search.trials_) == 4
