@@ -1,5 +1,6 @@
 """Ensembles of searches."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -240,6 +241,7 @@ class Unlucky(DecisionTreeClassifier):
 
 
 FIRST = X[0, 0]
+CALLS = itertools.count()
 UNLUCKY = {"estimator": Unlucky(random_state=0), "scoring": "accuracy"}
 UNLUCKY["error_score"] = 1.0
 CAUTIOUS = {"estimator": FixedThresholdClassifier(TREE, threshold=0.99)}
@@ -250,8 +252,8 @@ def small(model, X, y):
     return model.score(X, y) - 0.01 * model.get_depth()
 
 
-def noise(model, X, y):
-    return np.random.default_rng().normal()
+def drifting(model, X, y):
+    return model.score(X, y) + 1e-6 * next(CALLS)
 
 
 @pytest.mark.filterwarnings("ignore:Some fits failed:RuntimeWarning")
@@ -259,7 +261,7 @@ def noise(model, X, y):
 @pytest.mark.parametrize(
     "params, text",
     [
-        ({"scoring": noise}, "give other scores or outcomes than its fits"),
+        ({"scoring": drifting}, "give other scores or outcomes than its fits"),
         ({"scoring": small}, "cannot be scored .*'get_depth'"),
         (CAUTIOUS, "its predict does not follow from its predict_proba"),
         ({**UNLUCKY, "space": {"max_depth": [3, 4]}}, "a failed fit"),
