@@ -326,12 +326,8 @@ class Problem:
             self.estimator, self.notation = models(self.X, self.y, task=kind)
             for model, space in self.notation["model"].options:
                 if type(model).__name__.startswith("HistGradientBoosting"):
-                    self.own = {"model": clone(model)}
-                    self.own |= {
-                        k: clone(v[0], safe=False)
-                        for k, v in space.items()
-                        if k == "columns"
-                    }
+                    self.own = {"model": model}
+                    self.own |= {k: v[0] for k, v in space.items() if k == "columns"}
         else:
             self.estimator = make_learner(self.learner, self.is_regression)
             self.notation = as_notation(self.space)
