@@ -286,7 +286,7 @@ def fewest_after(transformer: Any, facts: DataFacts) -> int | None:
         return 1
     if hasattr(transformer, "steps"):
         for _, step in transformer.steps:
-            facts = facts if step is None else _facts_after(step, facts)
+            facts = _facts_after(step, facts)
         return facts.fewest_features
     members = getattr(transformer, "transformers", None)
     members = members or getattr(transformer, "transformer_list", None)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 from scipy.stats import norm
 
+from skbayes import Optimizer
 from skbayes.acquisition import ExpectedImprovement
 from skbayes.acquisition.proposers import ModelProposer
 from skbayes.results.trial_costs import typical_cost
@@ -298,6 +299,16 @@ def test_the_optimizer_takes_a_score_and_a_negated_cost():
     assert np.median(tail) < 0.8
     optimizer.tell({"x": 0.11}, [0.5, np.nan], noise=0.01)
     assert 0.0 <= optimizer.ask()["x"] <= 1.0
+
+
+def test_without_known_costs_the_optimizer_is_that_of_the_scores():
+    ours = TradeoffOptimizer({"x": (0.0, 1.0)}, 0.5, None, random_state=0)
+    plain = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for _ in range(6):
+        params = ours.ask()
+        assert params == plain.ask()
+        plain.tell(params, params["x"])
+        ours.tell(params, [params["x"], np.nan])
 
 
 def test_the_envelope_is_that_of_lines():

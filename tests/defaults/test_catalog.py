@@ -283,8 +283,10 @@ def test_projections_of_small_tables_can_be_fitted(name):
 
 def test_a_projection_is_bounded_by_the_columns_that_are_left():
     facts = DataFacts.of(np.zeros((40, 30)))
-    steps = make_pipeline(SKLEARN["PCA"](n_components=5), SKLEARN["FastICA"](2))
-    assert _space(steps, facts)["fastica__n_components"] == [2]
+    pca = SKLEARN["PCA"](n_components=5)
+    for first in (pca, make_pipeline(pca), make_pipeline(None, pca, "passthrough")):
+        steps = make_pipeline(first, SKLEARN["FastICA"](2))
+        assert _space(steps, facts)["fastica__n_components"] == [2]
     columns = SKLEARN["ColumnTransformer"](
         [("a", SKLEARN["StandardScaler"](), [0, 1, 2]), ("b", "passthrough", [3, 4])]
     )

@@ -63,7 +63,7 @@ class Mlflow(types.ModuleType):
     def log_text(self, text, file):
         self.active.texts[file] = text
 
-    def _log_model(self, model, name, serialization_format, signature=None, **options):
+    def _log_model(self, model, name, serialization_format, **options):
         self.active.models.append((name, options))
 
     def _log_content(self, client, estimator, run_id, prefix, *data, pos_label):

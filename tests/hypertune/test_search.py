@@ -109,6 +109,20 @@ def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small
     assert sum(stage.n_trials for stage in stages[:-1]) == n_small
 
 
+@pytest.mark.parametrize(("initial_points", "n"), [("default", 3), (4, 4)])
+def test_the_first_of_each_small_sample_do_not_depend_on_scores(initial_points, n):
+    options = {"n_iter": 13, "n_subsets": 2, "n_small_iter": 6, "cv": 2}
+    runs = [
+        make(initial_points=initial_points, scoring=scoring, refit=False, **options)
+        for scoring in (None, lambda model, X, y: (model.quality - 0.1) ** 2)
+    ]
+    for run in runs:
+        run.set_params(search_spaces=SPACE | {"bad": [None, "no", "never", "not"]})
+    runs = [[trial.params for trial in run.fit(X, y).trials_] for run in runs]
+    are_equal = [one == other for one, other in zip(*runs, strict=True)]
+    assert are_equal[:12] == [True] * 2 * n + [False] * 2 * (6 - n)
+
+
 @pytest.mark.parametrize("complexity", [None, {"quality": 0}])
 def test_without_signs_the_trials_are_those_of_bayes_search(complexity):
     ours = make(complexity=complexity, n_iter=8).fit(X, y)

@@ -18,6 +18,8 @@ def test_lines_cross_the_axes_at_their_values_and_the_best_one_stands_out():
     display = Display.from_search(search, params=["C", "gamma"], top=1.0)
     order = np.argsort([trial.score for trial in search.trials_], kind="stable")
     heights = heights_of(display.lines_)
+    drawn_lines = [line.get_xydata().tolist() for line in display.ax_.lines]
+    assert all([[at, 0.0], [at, 1.0]] in drawn_lines for at in (0.0, 1.0))
     C = np.log10([search.trials_[k].params["C"] for k in order])
     np.testing.assert_allclose(heights[:, 0], (C + 2) / 5)
     has_gamma = ["gamma" in search.trials_[k].params for k in order]

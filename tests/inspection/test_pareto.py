@@ -1,4 +1,5 @@
 import functools
+import itertools
 
 import drawn_searches as drawn
 import numpy as np
@@ -31,7 +32,10 @@ def test_front_and_hypervolume_are_those_of_the_search(n_objectives):
     np.testing.assert_array_equal(display.front, made.pareto_front_["trial"])
     np.testing.assert_allclose(display.hypervolume, made.hypervolume_)
     assert display.chosen == made.best_index_
-    assert len(display.axes_) == n_objectives * (n_objectives - 1) // 2
+    pairs = [*itertools.combinations(display.values[display.chosen], 2)]
+    stars = [line for ax in display.axes_ for line in ax.lines]
+    stars = [line for line in stars if "chosen" in line.get_label()]
+    assert [(*line.get_xydata()[0],) for line in stars] == pairs
     by_journal = ParetoDisplay.from_history(made.journal)
     np.testing.assert_array_equal(by_journal.front, display.front)
     np.testing.assert_allclose(by_journal.values, display.values)

@@ -173,8 +173,9 @@ def test_a_search_is_one_run_and_its_fits_are_none(autolog, seen):
     assert parent.data.params["best_constant"] == str(fitted.best_params_["constant"])
     assert parent.data.metrics["best_cv_score"] == fitted.best_score_
     assert parent.data.tags["estimator_name"] == "BayesSearchCV"
-    assert [name for name, _ in parent.models] == ["model", "best_estimator"]
-    assert not any("input_example" in options for _, options in parent.models)
+    names = ["signature"], ["registered_model_name", "signature"]
+    models = [(name, sorted(options)) for name, options in parent.models]
+    assert models == [("model", names[1]), ("best_estimator", names[0])]
     assert parent.data.metrics["training_score"] == 1.0
     assert parent.content == (X, y, None)
     assert parent.texts["cv_results.csv"].startswith("mean_fit_time,")

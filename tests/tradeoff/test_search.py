@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import Optimizer, TradeoffSearchCV
@@ -150,12 +151,13 @@ def test_named_costs_are_finite_and_not_negative(cost):
 
 
 def test_the_first_fit_of_its_kind_is_marked():
-    class New(Priced):
-        pass
-
-    search = search_of(New(), SPACE, n_iter=3).fit(X, y)
-    marks = [fold.extras["warm_up"] for trial in search.trials_ for fold in trial.folds]
-    assert marks == [True] + [False] * 5
+    # The class of the second pipeline is known, but not that of its step.
+    for wrap in (make_pipeline, make_pipeline, lambda model: model):
+        model = wrap(type("new", (Priced,), {})())
+        space = {k: (0.0, 1.0) for k in model.get_params() if k.endswith("x")}
+        search = search_of(model, space, n_iter=3).fit(X, y)
+        folds = [fold for trial in search.trials_ for fold in trial.folds]
+        assert [fold.extras["warm_up"] for fold in folds] == [True] + [False] * 5
     # The trial's cost is the cost of its other fold.
     first = search.trials_[0].folds
     assert search.cv_results_["cost"][0] == first[1].extras["costs"]["fit_time"]

@@ -98,6 +98,12 @@ def test_members_without_probabilities_average_decision_values():
     np.testing.assert_allclose(ensemble.decision_function(X), np.mean(values, axis=0))
     assert not hasattr(ensemble, "predict_proba")
     assert ensemble.score(X, y) > 0.9
+    # A class that a split does not have gets the smallest value of the others.
+    rows = np.arange(150)
+    alone = WeightedEnsembleClassifier([LinearSVC()], cv=[(rows[50:], rows)]).fit(X, y)
+    fitted = alone.estimators_[0].decision_function(X)
+    expected = np.column_stack([-np.abs(fitted), -fitted, fitted])
+    np.testing.assert_array_equal(alone.decision_function(X), expected)
     with pytest.raises(ValueError, match="must all have the same"):
         WeightedEnsembleClassifier([LinearSVC(), MEMBERS[0]]).fit(X, y)
 
