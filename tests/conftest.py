@@ -58,13 +58,7 @@ def pytest_collection_modifyitems(items):
 
 
 # Modules of other extras, which the extra test does not install.
-OPTIONAL = (
-    "array_api_strict",
-    "distributed",
-    "ipykernel",
-    "liblinear",
-    "nbclient",
-)
+OPTIONAL = ("array_api_strict", "distributed", "ipykernel", "liblinear", "nbclient")
 OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "rich")
 OPTIONAL += ("skrub", "snowballstemmer", "sphinx")
 OPTIONAL += ("stop_words", "tqdm", "xgboost")

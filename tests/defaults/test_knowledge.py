@@ -15,12 +15,7 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
-from sklearn.linear_model import (
-    HuberRegressor,
-    Lasso,
-    LogisticRegression,
-    Ridge,
-)
+from sklearn.linear_model import HuberRegressor, Lasso, LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC

@@ -176,8 +176,7 @@ def _pattern(message):
 
 
 @pytest.mark.parametrize(
-    "code, message",
-    [pytest.param(*row, id=words) for words, *row in ROWS] + MORE_ROWS,
+    "code, message", [pytest.param(*row, id=words) for words, *row in ROWS] + MORE_ROWS
 )
 def test_the_message_is_that_of_the_page(
     code, message, names, svc_fits, monkeypatch, tmp_path

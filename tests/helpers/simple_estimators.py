@@ -134,12 +134,7 @@ class Whole(DecisionTreeClassifier):
     """Tree whose parameters are checked by an engine, without Python's checks."""
 
     def __init__(
-        self,
-        max_depth=None,
-        share=1.0,
-        kernel="a",
-        min_samples_leaf=1,
-        splitter="best",
+        self, max_depth=None, share=1.0, kernel="a", min_samples_leaf=1, splitter="best"
     ):
         super().__init__(
             max_depth=max_depth, min_samples_leaf=min_samples_leaf, splitter=splitter

@@ -98,11 +98,7 @@ def test_the_design_begins_at_the_center_of_the_prior():
 def test_a_tradeoff_has_a_column_more_than_the_prior():
     space = SPACE.extended("train_size", Integer(1, 3))
     optimizer = TradeoffOptimizer(
-        space,
-        0.1,
-        ("train_size", 3),
-        prior=PRIOR,
-        random_state=0,
+        space, 0.1, ("train_size", 3), prior=PRIOR, random_state=0
     )
     configurations = trials(optimizer, 6, lambda one: [score(one), -one["train_size"]])
     assert len(configurations) == 6

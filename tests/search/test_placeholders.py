@@ -12,12 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
-from skbayes import (
-    BayesSearchCV,
-    MultiStageSearchCV,
-    ParetoSearchCV,
-    TradeoffSearchCV,
-)
+from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV
 from skbayes.space import Choice
 
 RNG = np.random.default_rng(0)

@@ -68,8 +68,7 @@ class Workers:
 
 
 @pytest.mark.parametrize(
-    "seconds, sizes",
-    [(1e-4, [4]), (1e-3, [4]), (0.002, [2, 2]), (0.1, [1, 1, 1, 1])],
+    "seconds, sizes", [(1e-4, [4]), (1e-3, [4]), (0.002, [2, 2]), (0.1, [1, 1, 1, 1])]
 )
 def test_quick_folds_are_sent_together(seconds, sizes):
     backend, workers = Backend(job()), Workers(seconds)

@@ -31,11 +31,7 @@ from skbayes import (
 from skbayes.acquisition import ExpectedImprovement
 from skbayes.defaults import default_space
 from skbayes.defaults.model_choice import models
-from skbayes.inspection import (
-    ConvergenceDisplay,
-    PartialDependenceDisplay,
-    importance,
-)
+from skbayes.inspection import ConvergenceDisplay, PartialDependenceDisplay, importance
 from skbayes.loop.stopping import NoImprovement, TargetScore
 from skbayes.results.scores import OneStandardError
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space

@@ -8,12 +8,7 @@ import every_search
 import joblib
 import numpy as np
 import pytest
-from recording_callbacks import (
-    PropagatedRecorder,
-    PropagatedStopper,
-    Recorder,
-    Stopper,
-)
+from recording_callbacks import PropagatedRecorder, PropagatedStopper, Recorder, Stopper
 from simple_estimators import Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_iris

@@ -169,8 +169,7 @@ def test_a_single_split_is_scored_at_its_own_choice_and_fits_stop_early(monkeypa
 
 
 @pytest.mark.parametrize(
-    "values",
-    [randint(3, 13), Integer(3, 12), (3, 12, "log-uniform"), Ordinal([12, 3])],
+    "values", [randint(3, 13), Integer(3, 12), (3, 12, "log-uniform"), Ordinal([12, 3])]
 )
 def test_the_largest_value_of_each_notation_is_the_limit(values):
     spaces = [{**RATE, "max_iter": values}]

@@ -23,12 +23,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, make_scorer
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    RepeatedKFold,
-    ShuffleSplit,
-)
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC

@@ -18,12 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import (
-    BayesSearchCV,
-    MultiStageSearchCV,
-    ParetoSearchCV,
-    TradeoffSearchCV,
-)
+from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV
 from skbayes.inspection import advice
 from skbayes.search.choice import gain_of, rank
 from skbayes.trial.records import History

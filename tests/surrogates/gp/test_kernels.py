@@ -128,9 +128,7 @@ def test_only_observed_options_of_many_have_coordinates():
     np.testing.assert_allclose(r2, both.sum(axis=0)[:40, 40:], atol=1e-12)
     placed = embedding.covering(X).place(X)
     np.testing.assert_allclose(
-        squared_distances(placed, placed),
-        both.sum(axis=0)[:40, :40],
-        atol=1e-12,
+        squared_distances(placed, placed), both.sum(axis=0)[:40, :40], atol=1e-12
     )
 
 

@@ -5,11 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
-from skbayes.surrogates.gp.kernels import (
-    KERNELS,
-    Embedding,
-    LogPosterior,
-)
+from skbayes.surrogates.gp.kernels import KERNELS, Embedding, LogPosterior
 from skbayes.surrogates.gp.warped import Warping, _WarpedPosterior
 
 OPTIONS = [0, 3, 0, 0]
