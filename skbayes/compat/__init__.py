@@ -199,9 +199,13 @@ def invalid_value(
     if get_config().get("skip_parameter_validation"):
         return None
     try:
+        if isinstance(value, Real) and accepted != "no_validation":
+            float(value)  # for Python, durations of NumPy are integers
         validate_parameter_constraints({name: accepted}, {name: value}, caller)
     except InvalidParameterError as error:
         return error
+    except (TypeError, OverflowError) as error:
+        return InvalidParameterError(f"{caller}: {name!r} is not possible: {error}.")
     return None
 
 

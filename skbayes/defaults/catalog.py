@@ -177,7 +177,8 @@ def _target(y: Any, train_share: float) -> dict[str, Any]:
     if y is None:
         return {}
     try:
-        kind = type_of_target(y)
+        with np.errstate(invalid="ignore"):  # of missing values
+            kind = type_of_target(y)
     except (RuntimeError, TypeError, ValueError):
         return {}
     facts: dict[str, Any] = {"y_scale": _scale(y)}

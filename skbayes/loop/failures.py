@@ -39,10 +39,10 @@ class FailingStart:
     """Observer of trials that raises an error if the first ones fail in the same way.
 
     The first three configurations of the search are checked, and the first three of
-    each stage that follows a stage with a successful trial. If they fail in the same
-    way, two fits test the cause, with the training rows of the last trial. The first
-    fit has a configuration with other values. If it does not fail in the same way, the
-    search continues. The second fit has the estimator's own values, with the estimators
+    each stage that follows a success or another failure. If they fail in the same way,
+    two fits test the cause, with the training rows of the last trial. The first fit has
+    a configuration with other values. If it does not fail in the same way, the search
+    continues. The second fit has the estimator's own values, with the estimators
     that the search sets. If it fails in the same way, its exception is raised.
     Otherwise, a ValueError names the values of the space as the cause. If all
     configurations are tried, as by GridSearchCV, neither such values nor scores of NaN
@@ -58,13 +58,16 @@ class FailingStart:
 
     def __call__(self, trial: Trial, history: History) -> None:
         """Observe the last trial of `history`."""
-        if self._failed is None and trial.fidelity.stage != self._stage:
-            self._failed = []
-        self._stage = trial.fidelity.stage
-        if self._failed is None or trial.state.is_partial:
+        if trial.state.is_partial:
             return
-        kind = self._failure(trial)
-        is_alike = all(self._failure(earlier) == kind for earlier in self._failed)
+        kind, failed, stage = self._failure(trial), self._failed, trial.fidelity.stage
+        is_alike = all(self._failure(earlier) == kind for earlier in failed or ())
+        # With more folds, the same trials may fail in another way.
+        if stage != self._stage and (failed is None or not is_alike):
+            self._failed, is_alike = [], True
+        self._stage = stage
+        if self._failed is None:
+            return
         trials = [*self._failed, trial]
         # The first configuration is timed on several samples.
         is_timed = self.plan.ladder.stages[0].role == "time"

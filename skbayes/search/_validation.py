@@ -308,7 +308,7 @@ def _check_labels(y: Any) -> None:
         labels = np.asarray(compat.to_host(y))
     except Exception:  # left to the estimator
         return
-    if labels.dtype.kind != "O" or labels.ndim != 1:
+    if labels.dtype.kind not in "Of" or labels.ndim != 1:
         return
     # Missing values differ from themselves, or are None, or cannot be compared.
     missing = [i for i, label in enumerate(labels) if _is_missing(label)]

@@ -59,12 +59,13 @@ def native(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a real number, but not a bool."""
+    """Return whether a value is a real number, but neither a bool nor a duration."""
     # Check for floats and ints first, because the general check takes ten times as
     # long.
     if type(value) in (float, int):
         return True
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    others = bool | np.bool_ | np.timedelta64
+    return isinstance(value, numbers.Real) and not isinstance(value, others)
 
 
 def is_finite_number(value: Any) -> bool:

@@ -288,7 +288,7 @@ def _check_labels(labels: Any, classifies: bool, name: str) -> None:
         )
     if classifies and len({*flat.tolist()}) < 2:
         raise ValueError(
-            f"{name} has one class only, {flat[0]!r}; a classifier needs two or more."
+            f"{name} has one class only, {flat[:1].tolist()}; a classifier needs two."
         )
 
 

@@ -13,6 +13,7 @@ from skbayes.trial.objectives import GuidingMetric
 from skbayes.trial.option_table import require
 from skbayes.trial.records import Trial
 from skbayes.trial.settings import Settings
+from skbayes.utils.did_you_mean import naming
 
 
 def parse_cost(cost: Any) -> tuple[str, Measure]:
@@ -42,12 +43,8 @@ class ScoreAndCost(GuidingMetric):
         self._is_unit = score_range is None
         self._low, self._high = _bounds(score_range)
         super().__init__(settings, scorers)
-        error_score = settings.error_score
-        if not (isinstance(error_score, str) or np.isnan(error_score)):
-            try:
-                self.on_unit_scale(float(error_score))
-            except ValueError as error:
-                raise ValueError(f"error_score: {error}") from None
+        with naming("error_score"):
+            self.on_unit_scale(settings.missing_score)
 
     def of_trial(self, trial: Trial) -> list[float]:
         """Return the observation of a trial for the optimizer."""

@@ -65,9 +65,9 @@ def parse_limits(trial_limits: Mapping[str, Any] | None, timeout: Any) -> FitLim
 
 def parse_time(name: str, value: Any) -> float | None:
     """Convert the time limit `name`, such as "5 min", to seconds."""
-    if value is None or (is_number(value) and 0 < value < math.inf):
-        return value
-    total = _total(value, _SECONDS)
+    if value is None:
+        return None
+    total = float(value) if is_number(value) else _total(value, _SECONDS)
     if not 0.0 < total < math.inf:
         raise ValueError(
             f"{name} must be a positive number of seconds, or a string with the units "

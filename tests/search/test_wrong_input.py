@@ -6,6 +6,7 @@
 import copy
 import inspect
 import re
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -170,6 +171,8 @@ def fits(estimator, X=X, y=y, space=None, **params):
          "'surrogate' .* The names are 'gp', 'gp-matern52', 'gp-rbf'"),
         (search_of(n_jobs=0), "n_jobs must be .* -1 for all"),
         (search_of(n_jobs=1.5), "'n_jobs' .* -1 for all"),
+        (search_of(n_iter=10**400), "'n_iter' is not possible: int too large"),
+        (search_of(timeout=Fraction(1, 2)), "'timeout' .*'5 min', or None"),
         *(
             (search_of(pre_dispatch=text), "pre_dispatch must be .*'2\\*n_jobs'")
             for text in ("2*njobs", "-1", "n_jobs/0")
@@ -266,6 +269,7 @@ def test_wrong_arguments_are_refused(search, message, no_trials):
                 ((3, y), "^X and y: "),
                 (("data.csv", y), "^X and y: "),
                 ((y, X), r"swap them, as in fit\(X, y\)"),
+                ((X, np.where(y < 2, y, np.nan)), "y contains .* rows 100, 101"),
                 ((X, MISSING), "y contains missing labels .* rows 3, 8"),
                 ((X, pd.Series(MISSING).replace(np.nan, pd.NA)), "y contains .* 3, 8"),
             ]
@@ -383,7 +387,8 @@ SWITCHES |= {"multi_fidelity", "all_tradeoffs"}
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_no_error_names_a_class_of_python(kind, no_trials):
     for name, parameter in inspect.signature(kind).parameters.items():
-        for wrong in (object(), b"x", True)[: 2 if name in SWITCHES else 3]:
+        wrong_values = object(), b"x", np.timedelta64(2, "s"), True
+        for wrong in wrong_values[: 3 if name in SWITCHES else 4]:
             with pytest.raises(Exception, match=name) as caught:
                 make(kind, **{name: wrong}).fit(*data(kind))
             text = str(caught.value)

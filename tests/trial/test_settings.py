@@ -1,7 +1,9 @@
 """Meaning of the values of `refit`, of limits, and of sizes."""
 
+from fractions import Fraction
 from functools import partial
 
+import numpy as np
 import pytest
 
 from skbayes.results import OneStandardError
@@ -44,30 +46,22 @@ parse_seconds = partial(parse_time, "timeout")
 parse_bytes = partial(parse_size, "memory")
 
 
+SIZES = {1: 1, 1e9: 10**9, "1 B": 1, "2kB": 2000, " 1.5 GB ": 1_500_000_000}
+SIZES |= {"3 mib": 3 << 20, "1 TiB": 1 << 40, "0.3 B": 1, "1 GB 500 MB": 1_500_000_000}
+TIMES = {None: None, 2.5: 2.5, "90 s": 90, "5 min": 300, " 1h30m ": 5400, "1 H": 3600}
+TIMES |= {"2 days 1 hour": 176_400, "0.5s": 0.5, Fraction(3, 4): 0.75}
+TIMES |= {np.float16(0.25): 0.25}  # a sum with it would have 16 bits, too
+
+
 @pytest.mark.parametrize(
     "read, value, expected",
     [
-        (parse_bytes, 1, 1),
-        (parse_bytes, 1e9, 10**9),
-        (parse_bytes, "1 B", 1),
-        (parse_bytes, "2kB", 2000),
-        (parse_bytes, " 1.5 GB ", 1_500_000_000),
-        (parse_bytes, "3 mib", 3 << 20),
-        (parse_bytes, "1 TiB", 1 << 40),
-        (parse_bytes, "0.3 B", 1),
-        (parse_bytes, "1 GB 500 MB", 1_500_000_000),
-        (parse_seconds, None, None),
-        (parse_seconds, 2.5, 2.5),
-        (parse_seconds, "90 s", 90),
-        (parse_seconds, "5 min", 300),
-        (parse_seconds, " 1h30m ", 5400),
-        (parse_seconds, "1 H", 3600),
-        (parse_seconds, "2 days 1 hour", 176_400),
-        (parse_seconds, "0.5s", 0.5),
+        *((parse_bytes, *case) for case in SIZES.items()),
+        *((parse_seconds, *case) for case in TIMES.items()),
     ],
 )
-def test_memory_and_time_as_text(read, value, expected):
-    assert read(value) == expected
+def test_memory_and_time_as_text_or_number(read, value, expected):
+    assert (type(read(value)), read(value)) == (type(expected), expected)
 
 
 @pytest.mark.parametrize("value", [0, 1.5, INF, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
