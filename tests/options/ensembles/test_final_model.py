@@ -198,7 +198,6 @@ OPTIONS = {
     "hypertune":
         {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}, "n_subsets": 2},
     "shared steps": {"estimator": SCALED, "space": SCALED_SPACE},
-    "no probabilities": {"estimator": SVC(), "space": SMOOTH, "scoring": "roc_auc"},
     "one against one":
         {"estimator": SVC(decision_function_shape="ovo"), "space": SMOOTH,
          "scoring": "accuracy", "data": load_iris(return_X_y=True)},

@@ -7,7 +7,6 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 from grid_comparison import assert_same_tables
 from simple_estimators import Slow, Sometimes
@@ -34,24 +33,6 @@ def test_changes_that_the_guide_lists_are_accepted(path, fits_here):
     assert len(again.trials_) == 4 and again.n_points_ == 1
     assert len(again.set_params(stopper=TargetScore(0.5)).fit(X, y).trials_) == 1
     assert len(load_history(path)) == 10
-
-
-@pytest.mark.parametrize("n_points", [1, 3])
-def test_more_trials_continue_the_same_search(path, n_points):
-    whole = make(None, pre_dispatch=n_points).fit(X, y)
-    make(path, 3, pre_dispatch=n_points).fit(X, y)
-    continued = make(path, pre_dispatch=n_points).fit(X, y)
-    assert_same_tables(continued.cv_results_, whole.cv_results_)
-    assert [t.expected_improvement for t in continued.trials_] == [
-        t.expected_improvement for t in whole.trials_
-    ]
-    assert continued.optimizer_.ask() == whole.optimizer_.ask()
-    # One file holds all trials.
-    assert sorted(os.listdir(path.parent)) == [path.name, path.name + "-lock"]
-    frame = load_history(path)
-    np.testing.assert_array_equal(frame["score"], whole.cv_results_["mean_test_score"])
-    assert frame.attrs["search"] == type(whole).__name__
-    assert frame.attrs["n_splits"] == whole.n_splits_
 
 
 def test_a_finite_space_has_the_same_order_with_a_journal(path):

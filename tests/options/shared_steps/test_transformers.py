@@ -6,6 +6,7 @@ from counting_steps import arguments_of_selectors, sharing
 from every_search import small_search
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
+from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -87,6 +88,7 @@ def test_scores_are_those_of_the_plain_pipeline(kind):
     space = {"first": [made(name) for name in KINDS[kind]], "model__max_depth": [1, 2]}
     params = {"n_iter": 200, "pre_dispatch": 1, "refit": False, "error_score": "raise"}
     params |= {"scoring": SCORER, "return_train_score": True}
+    params["cv"] = ShuffleSplit(1, test_size=0.5, random_state=0)
     both = []
     for shares in (True, False):
         with sharing(shares):
