@@ -769,7 +769,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             for first in first_points(self.language):
                 # Hyper-parameters added by the user keep the value of the pipeline.
                 point = whole.selection({**params, **first})
-                if point is not None and point in whole:
+                if point is not None and point in whole and whole.allows(point):
                     points.append(point)
         return points or settings.initial_points
 

@@ -501,6 +501,11 @@ def test_a_penalty_in_the_space_needs_the_primal_problem():
     assert _fitted().best_estimator_[-1].dual
 
 
+def test_a_rule_may_forbid_one_of_the_first_configurations():
+    search = _fitted(constraints=lambda p: p["vectorizer__ngram_range"] != (3, 6))
+    assert (3, 6) not in _values(search, "ngram_range")
+
+
 def test_a_timeout_chooses_the_sizes_by_measured_times(fits_here):
     texts, labels = _reviews(700)
     search = TextRepresentationSearchCV(timeout="1 h", n_iter=4, random_state=0)
