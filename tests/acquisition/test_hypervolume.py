@@ -2,7 +2,6 @@ import itertools
 
 import numpy as np
 import pytest
-from differences import assert_gradient
 from fronts import shaped_front
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -220,17 +219,6 @@ def test_one_objective_is_the_expected_improvement():
     utility = ExpectedHypervolumeImprovement(np.empty((0, 2)), [0.0, 0.5])(mean, sd)
     parts = ExpectedImprovement()(mean[0], sd[0], np.array([0.0, 0.5]))
     np.testing.assert_allclose(utility.value, np.sum(parts.value))
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_derivatives_agree_with_finite_differences(d):
-    front, reference, mean, sd = cases(d)
-    acquisition = ExpectedHypervolumeImprovement(front, reference)
-    utility = acquisition(mean, sd)
-    by_mean, by_sd = utility.by_mean, utility.by_sd
-    close = {"rtol": 1e-5, "atol": 0.0}
-    assert_gradient(lambda m: acquisition(m, sd).value, mean, by_mean, **close)
-    assert_gradient(lambda s: acquisition(mean, s).value, sd, by_sd, **close)
 
 
 def test_tiny_improvements_neither_underflow_nor_lose_their_order():

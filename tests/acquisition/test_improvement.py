@@ -70,20 +70,6 @@ def test_ucb_is_mean_plus_kappa_deviations():
 
 
 @pytest.mark.parametrize("acquisition", ALL, ids=lambda a: type(a).__name__)
-def test_derivatives_agree_with_finite_differences(acquisition):
-    rng = np.random.default_rng(0)
-    mean, sd = 3 * rng.standard_normal((2, 30)), rng.random((2, 30)) + 0.1
-    best_f, h = np.array([[0.5], [1.5]]), 1e-6
-    utility = acquisition(mean, sd, best_f)
-    by_mean = acquisition(mean + h, sd, best_f).value
-    by_mean = (by_mean - acquisition(mean - h, sd, best_f).value) / (2 * h)
-    by_sd = acquisition(mean, sd + h, best_f).value
-    by_sd = (by_sd - acquisition(mean, sd - h, best_f).value) / (2 * h)
-    np.testing.assert_allclose(utility.by_mean, by_mean, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(utility.by_sd, by_sd, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("acquisition", ALL, ids=lambda a: type(a).__name__)
 def test_averages_over_samples_and_their_shares(acquisition):
     rng = np.random.default_rng(1)
     mean, sd = rng.standard_normal((4, 6)), rng.random((4, 6)) + 0.1

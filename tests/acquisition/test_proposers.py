@@ -4,7 +4,11 @@ from differences import assert_gradient
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from skbayes.acquisition import ExpectedImprovement, UpperConfidenceBound
+from skbayes.acquisition import (
+    ExpectedImprovement,
+    ProbabilityOfImprovement,
+    UpperConfidenceBound,
+)
 from skbayes.acquisition.observations import Observations, fit_surrogate
 from skbayes.acquisition.proposers import ModelProposer, Proposer
 from skbayes.space import Choice, Space
@@ -35,9 +39,11 @@ def test_scores_are_averages_over_samples():
     assert proposer.scores(many[:0]).shape == (0,)
 
 
-@pytest.mark.parametrize("acquisition", [ExpectedImprovement(), UpperConfidenceBound()])
-def test_gradients_and_improvements_agree_with_numerical_ones(acquisition):
-    proposer, candidates = make(acquisition)
+@pytest.mark.parametrize(
+    "kind", [ExpectedImprovement, ProbabilityOfImprovement, UpperConfidenceBound]
+)
+def test_gradients_and_improvements_agree_with_numerical_ones(kind):
+    proposer, candidates = make(kind())
     scores, gradient = proposer.scores_and_gradient(candidates)
     np.testing.assert_allclose(scores, proposer.scores(candidates))
     assert_gradient(proposer.scores, candidates, gradient)

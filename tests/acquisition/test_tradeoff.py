@@ -75,24 +75,6 @@ def test_a_wide_belief_stays_finite_where_the_cost_is_cut():
     assert np.all((excess.value >= 0) & (excess.value <= 0.9 + 1e-12))
 
 
-@pytest.mark.parametrize("name", SCALES)
-@pytest.mark.parametrize("mean, sd", BELIEFS)
-def test_derivatives_of_costs_agree_with_differences(name, mean, sd):
-    scale, point = SCALES[name], [np.array([mean]), np.array([sd])]
-    functions = [
-        lambda m, s: scale.excess(m, s, 0.3),
-        lambda m, s: scale.moments(m, s)[0],
-        lambda m, s: scale.moments(m, s)[1],
-    ]
-    for function in functions:
-        utility = function(*point)
-        for place, slope in enumerate((utility.by_mean, utility.by_sd)):
-            expected = by_differences(
-                lambda m, s, f=function: f(m, s).value, point, place, 1e-6
-            )
-            np.testing.assert_allclose(slope, expected, rtol=1e-4, atol=1e-7)
-
-
 @pytest.mark.parametrize("rule", [ScoreLessExcess, ImprovementOfTradeoff])
 @pytest.mark.parametrize("name", SCALES)
 @settings(max_examples=15)

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from differences import assert_slopes, by_differences
+from differences import assert_slopes
 from scipy import stats
 from sklearn.gaussian_process.kernels import RBF, Matern
 
@@ -12,7 +12,6 @@ from skbayes.surrogates.gp.gp import MAX_APPENDED, n_learning_points
 from skbayes.surrogates.gp.kernels import (
     BLOCK_ROWS,
     KERNELS,
-    SMOOTH_KERNELS,
     Embedding,
     InverseFactor,
     LogPosterior,
@@ -34,25 +33,6 @@ def test_correlations_are_those_of_scikit_learn(name):
     X = np.linspace(0, 5, 40)[:, None]
     k, _ = KERNELS[name](np.square(X - X.T))
     np.testing.assert_allclose(k, REFERENCES[name](X), atol=1e-14)
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_derivatives_agree_with_finite_differences(name):
-    r2 = np.linspace(0.01, 20, 60)
-    assert np.isfinite(KERNELS[name](np.zeros(1))[1]).all()
-    numeric = by_differences(lambda r2: KERNELS[name](r2)[0], [r2], 0)
-    np.testing.assert_allclose(KERNELS[name](r2)[1], numeric, atol=1e-8)
-
-
-@pytest.mark.parametrize("name", SMOOTH_KERNELS)
-def test_higher_derivatives_agree_with_finite_differences(name):
-    r2 = np.array([0.01, 0.3, 2.0, 9.0])
-    for order in range(3):
-        numeric = by_differences(
-            lambda r2, order=order: SMOOTH_KERNELS[name](r2)[order], [r2], 0, 1e-5
-        )
-        slope = SMOOTH_KERNELS[name](r2)[order + 1]
-        np.testing.assert_allclose(slope, numeric, rtol=1e-4)
 
 
 def mixed_rows(n, rng):

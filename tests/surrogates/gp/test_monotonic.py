@@ -247,22 +247,6 @@ def test_covariances_are_derivatives_of_the_kernel(kernel):
     assert np.linalg.eigvalsh(K).min() > -1e-10
 
 
-@kernels
-def test_derivatives_by_length_scales_agree_with_finite_differences(kernel):
-    X, points = make_points(1)
-    model = joint(kernel, X, points)
-    W = np.random.default_rng(0).standard_normal((9, 9))
-    W = W + W.T
-    K, by_scale = model.contract(LENGTH_SCALES, W)
-    np.testing.assert_array_equal(K, model.correlations(LENGTH_SCALES))
-    for column, analytic in enumerate(by_scale):
-        step = np.exp(1e-5 * np.eye(3)[column])
-        ahead = model.correlations(LENGTH_SCALES * step)
-        behind = model.correlations(LENGTH_SCALES / step)
-        numeric = np.sum(W * (ahead - behind)) / 2e-5
-        np.testing.assert_allclose(analytic, numeric, rtol=1e-6)
-
-
 def make_posterior(kernel, n_signs, extra=None, seed=0):
     rng = np.random.default_rng(seed)
     X, points = rng.random((12, 3)), rng.random((n_signs, 3))

@@ -50,21 +50,6 @@ def test_an_inactive_position_is_warped_as_the_middle():
     np.testing.assert_array_equal(EXPONENTS(inactive), EXPONENTS(middle))
 
 
-@pytest.mark.parametrize("logs", [(-1.2, 0.7), (1.5, -0.9)])
-def test_the_derivatives_of_a_warping_agree_with_finite_differences(logs):
-    u = np.array([[0.01], [0.3], [0.8], [0.99]])
-    step = 1e-6 * np.eye(3)
-
-    def at(d_a, d_b, d_u):
-        return Warping(*np.exp(np.add(logs, (d_a, d_b)))[:, None])(u + d_u)
-
-    warping = Warping(*np.exp(logs)[:, None])
-    analytic = [*warping.by_log_exponents(u), warping.slopes(u)]
-    for one, moved in zip(analytic, step, strict=True):
-        numeric = (at(*moved) - at(*-moved)) / 2e-6
-        np.testing.assert_allclose(one, numeric, rtol=1e-4, atol=1e-7)
-
-
 @pytest.mark.parametrize("extra", [None, np.repeat([0.0, 0.5], 10)])
 def test_the_gradient_of_the_posterior_agrees_with_finite_differences(extra):
     X, y, rng = make_data()
