@@ -91,11 +91,14 @@ class FailingStart:
         if tries_all and kind == UNSCORED:
             return
         last, share = trials[-1], trials[-1].fidelity.train_fraction
-        failed = (i for i, fold in enumerate(last.folds) if fold.fit_error is not None)
+        objective = self.plan.objective
+        failed = [
+            fold.fit_error is not None or not math.isfinite(objective(fold.test_scores))
+            for fold in last.folds
+        ]
+        first = int(np.argmax(last.fitted & failed))
         sample = Sample(share, last.fidelity.subset)
-        fold = Fold(
-            next(failed, 0), self._different_params(trials), sample=sample, raises=True
-        )
+        fold = Fold(first, self._different_params(trials), sample=sample, raises=True)
         error = self._error_of(fold)
         if error is None or kind not in (UNSCORED, _kind(error)):
             return
@@ -134,8 +137,8 @@ class FailingStart:
             objective.learn(result.test_scores)
             if not math.isfinite(score := objective(result.test_scores)):
                 raise ValueError(
-                    f"scoring: the score of each fit is {score}. Use a metric that is "
-                    "defined for these data."
+                    f"scoring: the score on split {fold.index} is {score}. Use a "
+                    "metric that is defined for its test rows."
                 )
         except Exception as error:
             return error

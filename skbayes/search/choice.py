@@ -42,8 +42,7 @@ def with_means(results: dict[str, Any], history: History) -> dict[str, Any]:
         trial = history[row]
         columns = {"fit_time": trial.fit_times, "score_time": trial.score_times}
         columns |= {f"test_{name}": scores for name, scores in trial.scores.items()}
-        train_scores = trial.train_scores.items()
-        columns |= {f"train_{name}": scores for name, scores in train_scores}
+        columns |= {f"train_{name}": s for name, s in trial.train_scores.items()}
         for name, values in columns.items():
             results[f"mean_{name}"][row] = np.mean(values[: trial.n_folds])
             results[f"std_{name}"][row] = np.std(values[: trial.n_folds])

@@ -250,6 +250,7 @@ def of_placeholder(placeholder):
 TIMED = {"cv": 3, "n_iter": None, "timeout": 600}
 LIMITED = {"trial_limits": {"time": 600}}
 TWO_SCORES = {"scoring": {"a": scores_nothing, "b": "accuracy"}, "refit": "a"}
+NAN_AT_LAST = {"scoring": lambda model, X, y: math.nan if X[-1, 3] == 1.8 else 0.5}
 ALWAYS_INF = {"scoring": lambda model, X, y: math.inf}
 
 
@@ -273,8 +274,9 @@ ALWAYS_INF = {"scoring": lambda model, X, y: math.inf}
         ),
         (X, y, "KeyError: 'a scorer'", {"scoring": scores_nothing}),
         (X, y, "KeyError: 'a scorer'", {**TWO_SCORES, "error_score": 0.0}),
-        (X, y, "ValueError: .*the score of eac", {"scoring": scores_nan, **LIMITED}),
-        (X, y, "ValueError: .*each fit is inf", ALWAYS_INF),
+        (X, y, "ValueError: .*the score on spl", {"scoring": scores_nan, **LIMITED}),
+        (X, y, "ValueError: .*split 1 is nan", NAN_AT_LAST),
+        (X, y, "ValueError: .*split 0 is inf", ALWAYS_INF),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
