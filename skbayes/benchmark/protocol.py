@@ -185,8 +185,7 @@ def run_method(
     player: Any = make_factory(method)(table, seed)
     rows: list[int] = []
     free = np.ones(n, dtype=bool)
-    n_snapped = 0
-    finished = False
+    n_snapped, finished = 0, False
     while not finished and len(rows) < longest:
         if len(rows) < len(start):
             row = start[len(rows)]

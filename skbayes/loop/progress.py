@@ -30,7 +30,10 @@ def _best_so_far(history: History, metric: str) -> str:
     best = history.best
     if best is None:
         return "none yet"
-    where = f"trial {best.number}"
+    where, fidelity = f"trial {best.number}", best.fidelity
+    if fidelity.n_folds is not None or fidelity.train_fraction < 1.0:
+        share = f"{fidelity.train_fraction:.0%} of the rows"
+        where += f", {best.n_folds} of {len(best.folds)} folds, {share}"
     if not best.feasible:
         where += ", violates constraints"
     return f"{metric_text(best.score, metric)} ({where})"

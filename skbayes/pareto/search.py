@@ -536,8 +536,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         attributes = super()._describe(plan, outcome)
-        results = attributes["cv_results_"]
-        objectives = plan.objective
+        results, objectives = attributes["cv_results_"], plan.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
             results[f"rank_test_{name}"] = rank(sign * results[f"mean_test_{name}"])
         # Costs have no values on the training set.

@@ -54,7 +54,7 @@ def times_left(capsys):
 
 
 def test_a_line_per_trial(capsys):
-    lines = lines_at(10.0, 12.0, 16.0, 17.0, 18.0, stages=[PlannedStage(5)])
+    lines = lines_at(10.0, 12.0, 16.0, 17.0, 18.0, 18.0, stages=[PlannedStage(5)])
     skipped = FoldResult(status="skipped")
     told(
         lines,
@@ -63,6 +63,7 @@ def test_a_line_per_trial(capsys):
             Trial(1, {"C": 2}, [FOLD], 0.25),
             Trial(2, {"C": 3}, [FOLD, FOLD, skipped], 0.5, state="pruned"),
             Trial(3, {"C": 4}, [FOLD, skipped, skipped], 0.5, state="timed_out"),
+            Trial(4, {"C": 5}, [FOLD, skipped], 0.3, fidelity=Fidelity(0, 0.4, 0, 1)),
         ],
     )
     assert capsys.readouterr().out.splitlines() == [
@@ -73,6 +74,8 @@ def test_a_line_per_trial(capsys):
         "elapsed 7.0s, left 4.4s",
         "[4/5] trial 3: timed out after 1 fold, best so far 0.25 (trial 1), "
         "elapsed 8.0s, left 1.8s",
+        "[5/5] trial 4: score 0.3, best so far 0.3 (trial 4, 1 of 2 folds, 40% of the "
+        "rows), elapsed 8.0s, left 0.0s",
     ]
 
 
