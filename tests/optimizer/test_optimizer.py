@@ -468,18 +468,6 @@ def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
         model, X = model.condition(row), np.vstack([X, row])
 
 
-def test_the_expected_improvement_has_the_unit_of_the_score():
-    values = []
-    for unit in (1.0, 1000.0):
-        optimizer = Optimizer({"a": [1, 2, 3, 4, 5]}, random_state=0)
-        for a in (1, 2, 4):
-            optimizer.tell({"a": a}, unit * a)
-        optimizer.ask()
-        values.append(optimizer.last_expected_improvement)
-    assert 0 < values[0] < 5
-    assert values[1] == pytest.approx(1000 * values[0], rel=1e-3)
-
-
 def test_only_the_model_expects_improvements():
     optimizer = Optimizer(
         {"x": (0.0, 1.0)}, initial_points=[{"x": 0.2}], random_state=0

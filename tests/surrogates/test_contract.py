@@ -6,10 +6,8 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV, Optimizer
+from skbayes import Optimizer
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
@@ -365,25 +363,3 @@ def test_an_infinite_space_with_conditional_parameters(name):
     assert all(params in optimizer.space for params in proposals)
     assert n_different(proposals) == 13
     assert {"u", "v"} == {params["kind"] for params in proposals}
-
-
-@pytest.mark.parametrize(("surrogate", "acquisition"), CHOICES)
-def test_a_search_with_each_surrogate_continues_its_journal(
-    surrogate, acquisition, tmp_path
-):
-    trials = {}
-    for name, budgets in (("at_once", [7]), ("in_parts", [5, 7])):
-        for n_iter in budgets:
-            search = BayesSearchCV(
-                DecisionTreeClassifier(random_state=0),
-                {"max_depth": [1, 2, 3, 4], "min_samples_leaf": [1, 5, 20]},
-                surrogate=(surrogate, acquisition),
-                n_iter=n_iter,
-                cv=2,
-                initial_points=3,
-                journal=tmp_path / name,
-                random_state=0,
-            ).fit(*load_iris(return_X_y=True))
-        trials[name] = [trial.params for trial in search.trials_]
-    assert len(trials["at_once"]) == 7 and search.best_score_ > 0.9
-    assert trials["in_parts"] == trials["at_once"]

@@ -79,20 +79,6 @@ def test_too_many_nodes_are_refused(monkeypatch):
         random_graph(n=10)
 
 
-def test_the_harmonic_function_solves_its_equations():
-    graph = random_graph()
-    harmonic = HarmonicFunction(graph)
-    labeled, labels = [], []
-    for node, label in zip([3, 17, 30, 5], [0.2, 1.0, -3.0, 0.4], strict=True):
-        harmonic.label([node])
-        labeled.append(node)
-        labels.append(label)
-        expected = solved(graph, labeled, np.array(labels))
-        np.testing.assert_allclose(
-            harmonic.values(np.array(labels)), expected, atol=1e-6
-        )
-
-
 def test_the_influence_is_what_one_more_label_changes():
     graph = two_islands()
     labeled, labels = [0, 4, 20], np.array([0.0, 1.0, 0.3])
