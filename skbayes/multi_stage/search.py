@@ -676,7 +676,7 @@ class MultiStageSearchCV(BayesSearchCV):
         self._check_fidelities()
         factory = StageFactory(self, self.n_promoted, self._mixes_fidelities())
         by_time = self._chooses_by_time()
-        if by_time and (ladder := factory.timed(sizes, settings, prior)):
+        if by_time and (ladder := factory.timed(sizes, settings, prior, y)):
             return ladder
         stages = list(map(factory.stage, sizes, n_trials))
         return Ladder(stages, isinstance(self.stages, str))

@@ -550,7 +550,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     ) -> Ladder:
         ladder = None
         if self._has_only_timeout():
-            ladder = outside.stages_before_all_folds(self, settings, prior)
+            ladder = outside.stages_before_all_folds(self, settings, prior, y)
         return ladder or super()._ladder(settings, space, prior, y)
 
     def _make_optimizer(self, plan: Plan) -> Optimizer:

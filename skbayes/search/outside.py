@@ -111,10 +111,11 @@ def unreachable_text(bounds: Bounds, history: History) -> str | None:
 
 
 def stages_before_all_folds(
-    search: Any, settings: Settings, prior: OptimumPrior | None
+    search: Any, settings: Settings, prior: OptimumPrior | None, y: Any
 ) -> Ladder | None:
     """Return stages with one fold before all, unless each trial needs all folds."""
-    return load("skbayes.stages.optimizers:before_all_folds")(search, settings, prior)
+    make = load("skbayes.stages.optimizers:before_all_folds")
+    return make(search, settings, prior, y)
 
 
 def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:

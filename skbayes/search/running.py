@@ -163,7 +163,7 @@ class RunningSearch:
         """Yield each stage with its start, and the number and time of its trials."""
         plan, ladder, history = self.plan, self.plan.ladder, outcome.history
         recorded = list(self.journal.stages)
-        stage: Stage | None = None
+        stage, is_open = None, True
         for index in itertools.count():
             is_recorded, last = index < len(recorded), stage
             n_before = len(history)
@@ -177,23 +177,19 @@ class RunningSearch:
             if is_recorded:
                 stage = ladder.stage_of(recorded[index])
             else:
-                stage = ladder.following(last, *progress)
+                stage = ladder.following(last, *progress, is_open)
             if stage is None:
                 return
             if index > 0 and not is_recorded and seconds == 0.0:
                 outcome.stop_reason = StopReason.TIMEOUT
                 return
             if is_recorded or stage is not last:
-                start = stage.start(len(outcome.optimizers), len(history))
-                if is_recorded:
-                    start = recorded[index]
-                optimizer = self.optimizer
-                if index > 0:
-                    optimizer = stage.make_optimizer(plan, history)
+                new = stage.start(len(outcome.optimizers), len(history))
+                start = recorded[index] if is_recorded else new
+                make = stage.make_optimizer
+                optimizer = make(plan, history) if index > 0 else self.optimizer
                 outcome.optimizers.append(optimizer)
                 logger.info("stage %d begins: %s", start.stage + 1, start)
-            elif outcome.stop_reason not in (StopReason.TIMEOUT, StopReason.N_ITER):
-                return  # a stopper, or the end of the space, ended the same stage
             if index + 1 < len(recorded):
                 allowance = Allowance(recorded[index + 1].first - start.first)
             else:
@@ -205,8 +201,9 @@ class RunningSearch:
                 n_trials = max(n_trials, len(self.journal.proposals) - start.first)
             n_trials = min(n_trials, ladder.n_trials - start.first)
             yield stage, start, dataclasses.replace(allowance, n_trials=n_trials)
-            if stage is last and len(history) == n_before:
-                return
+            # A stopper, or the end of the space, may have ended the stage.
+            is_open = outcome.stop_reason in (StopReason.TIMEOUT, StopReason.N_ITER)
+            is_open &= stage is not last or len(history) > n_before
 
     @contextlib.contextmanager
     def _workers(

@@ -17,7 +17,6 @@ from skbayes.space.lists import same
 from skbayes.space.optimum_prior import ModelStarts, OptimumPrior
 from skbayes.trial.plan import Allowance, Ladder, Plan, Stage, StageStart
 from skbayes.trial.records import History, Trial, TrialState, succeeded
-from skbayes.trial.subsets import Subsets
 from skbayes.utils.ranking import best_first
 
 # The smallest number of rows of a stage, and the factor by which the stages grow,
@@ -171,11 +170,11 @@ class TimedLadder(Ladder):
 
     The first configuration is timed on growing samples, until half of the time does not
     suffice for `N_SEARCHED` configurations of the next size with one fold. If it fails
-    on the smallest one, another configuration is timed. With too few rows for samples,
-    one fold is timed. After these, the best configurations get the largest sample, with
-    all folds if possible, for which there is time. If half of the time suffices for
-    `N_WITH_ALL_FOLDS` configurations with all rows and folds, these are the only stage
-    after the timing. At the start, `n_timed` configurations are timed.
+    on the smallest one, another configuration is timed. Without samples, the first
+    trials with one fold are timed. After these, the best configurations get the largest
+    sample, with all folds if possible, for which there is time. If half of the time
+    suffices for `N_WITH_ALL_FOLDS` configurations with all rows and folds, these are
+    the only stage after the timing. At the start, `n_timed` configurations are timed.
     """
 
     n_timed: int = 1
@@ -187,14 +186,6 @@ class TimedLadder(Ladder):
             return float(share**EXPONENT)
         return costs.of_fit(share) / costs.of_fit(1.0)
 
-    def without_small(self, subsets: Subsets) -> Ladder:
-        """Return a ladder without samples that lack a class or a whole group."""
-        ladder = super().without_small(subsets)
-        if any(stage.role == "time" for stage in ladder.stages):
-            return ladder
-        # Nothing is left to be timed.
-        return Ladder(ladder.stages[-1:])
-
     def following(
         self,
         last: Stage | None,
@@ -202,6 +193,7 @@ class TimedLadder(Ladder):
         history: History,
         seconds: float | None,
         n_workers: int,
+        can_continue: bool,
     ) -> Stage | None:
         """Return the stage after `last`, which is `last` itself to continue it."""
         if last is None:
@@ -209,13 +201,18 @@ class TimedLadder(Ladder):
         costs = Costs.measured(history, n_workers)
         left = math.inf if seconds is None else seconds
         larger = self._larger(last, plan, costs, left)
-        if last.role != "time":
+        n_tried = sum(t.fidelity.stage == history[-1].fidelity.stage for t in history)
+        # After a crash, there may be more trials than those that are timed.
+        wanted = costs.of_trials(N_RESERVED, self.stages[-1].amount(plan))
+        is_timed = n_tried <= self.n_timed or 2.0 * wanted < left
+        is_timed &= can_continue and last is self.stages[0]
+        if last.role != "time" and not is_timed:
             is_whole = last.amount(plan) == self.stages[-1].amount(plan)
-            return larger[-1] if larger else None if is_whole else last
+            rest = None if is_whole or not can_continue else last
+            return larger[-1] if larger else rest
         if larger and self.n_trials - len(history) <= N_COMPARED:
             return larger[-1]
-        n_tried = sum(t.fidelity.stage == history[-1].fidelity.stage for t in history)
-        if not costs.first and n_tried == 1 and plan.space.n_configurations > 1:
+        if not costs.first and n_tried == 1 and can_continue:
             return last
         enough = min(left / 2, left - self._reserved(plan, costs, left))
         share = last.amount(plan)[0]
@@ -223,8 +220,7 @@ class TimedLadder(Ladder):
             s for s in self.stages if s.role != "time" and s.amount(plan)[0] >= share
         )
         for stage in others:
-            is_whole = stage is self.stages[-1]
-            n_trials = N_WITH_ALL_FOLDS if is_whole else N_SEARCHED
+            n_trials = N_WITH_ALL_FOLDS if stage is self.stages[-1] else N_SEARCHED
             if costs.of_trials(n_trials, stage.amount(plan)) > enough:
                 break
             # The costs on a larger sample are measured before it is searched.
@@ -245,11 +241,11 @@ class TimedLadder(Ladder):
     ) -> Allowance:
         """Return what a stage gets; time is reserved to compare the best trials."""
         n_begun = sum(trial.fidelity.stage == len(starts) for trial in history)
-        if stage.role == "time":
-            return Allowance(max(n_begun + 1, 0 if starts else self.n_timed), seconds)
+        costs, n_left = Costs.measured(history, n_workers), self.n_trials - len(history)
+        if stage.role == "time" or (stage.role == "search" and not costs.first):
+            return Allowance(max(n_begun + 1, 0 if history else self.n_timed), seconds)
         if stage.role != "search" or seconds is None:
             return Allowance(math.inf, seconds)
-        costs, n_left = Costs.measured(history, n_workers), self.n_trials - len(history)
         if larger := self._larger(stage, plan, costs, seconds):
             least = costs.of_trials(N_COMPARED, larger[0].amount(plan))
             seconds -= max(least, self._reserved(plan, costs, seconds))

@@ -28,6 +28,10 @@ from skbayes.utils.ranking import best_first
 if TYPE_CHECKING:
     from skbayes.search.bayes import BayesSearchCV
 
+# Minimum number of rows for models on one fold. With more, losses after a minute were
+# smaller by 0.4 to 3%; with less, greater by 1.4 ± 2.1% (benchmarks/minutes.py).
+LEAST_ROWS_OF_MODELS = 5000
+
 # Number of the best configurations of a stage with which the next one starts.
 N_PROMOTED = 3
 
@@ -49,17 +53,18 @@ class StageFactory:
         sizes: Sequence[float | int],
         settings: Settings,
         prior: OptimumPrior | None,
+        y: Any,
     ) -> Ladder | None:
         """Return a ladder that is chosen by measured times.
 
-        Without samples, it is None if the number of trials is given, or if an ensemble,
-        `return_folds` or a choice among models requires all folds of each trial.
+        Without samples, it is None with a number of trials, an ensemble,
+        `return_folds`, or a choice among models with few rows.
         """
         n_timed, most = n_models(prior), self.search._most_trials()
-        few_rows = len(sizes) == 1
-        is_whole = n_timed > 1 or settings.refit.rule == "ensemble"
+        is_whole = n_timed > 1 and np.shape(y)[:1] < (LEAST_ROWS_OF_MODELS,)
+        is_whole |= settings.refit.rule == "ensemble"
         is_whole |= settings.return_folds != FoldRequest()
-        if few_rows and (settings.n_iter is not None or is_whole):
+        if len(sizes) == 1 and (settings.n_iter is not None or is_whole):
             return None
         n_workers = effective_n_jobs(self.search.n_jobs)
         # Without samples, one fold before all gains 20 to 52% of the attainable gain
@@ -67,7 +72,7 @@ class StageFactory:
         is_default = isinstance(self.search.pre_dispatch, str)
         n_points = n_workers + 1 if n_workers > 1 and is_default else 1
         one_fold = {"n_folds": 1, "n_points": n_points}
-        stages = [self.stage(1.0, 0, role="time", n_folds=1)] if few_rows else []
+        stages: list[Stage] = []
         for size in sizes:
             if size < 1.0:
                 stages.append(self.stage(size, 0, role="time"))
@@ -125,14 +130,16 @@ class StageFactory:
         model.
         """
         first = next(filter(succeeded, history), history[0]).params
-        searched = with_fewer_folds([t for t in history if t.fidelity.stage > 0])
+        n_timed, searched = n_models(plan.prior), with_fewer_folds(history)
+        if len(searched) <= n_timed:
+            searched = []
         if role == "time":
             return [first]
         last, n_promoted = history[-1].fidelity.stage, self.n_promoted
         earlier = [trial for trial in history if trial.fidelity.stage == last]
         if role != "stage" and searched:
             earlier, n_promoted = searched, 2 * n_promoted
-        elif role != "stage" and (n_timed := n_models(plan.prior)) == 1:
+        elif role == "final" or (role != "stage" and n_timed == 1):
             return None
         elif role != "stage":
             earlier, n_promoted = list(history[:n_timed]), max(n_promoted, n_timed)
@@ -185,7 +192,7 @@ def takes_fidelity(search: BayesSearchCV) -> bool | None:
 
 
 def before_all_folds(
-    search: BayesSearchCV, settings: Settings, prior: OptimumPrior | None
+    search: BayesSearchCV, settings: Settings, prior: OptimumPrior | None, y: Any
 ) -> Ladder | None:
     """Return stages with one fold, and then all folds of the best configurations.
 
@@ -196,4 +203,4 @@ def before_all_folds(
     if is_whole or settings.warm_start_from is not None:
         return None
     factory = StageFactory(search, N_PROMOTED, bool(takes_fidelity(search)))
-    return factory.timed((1.0,), settings, prior)
+    return factory.timed((1.0,), settings, prior, y)

@@ -220,8 +220,9 @@ class Ladder:
         history: History,
         seconds: float | None,
         n_workers: int,
+        can_continue: bool,
     ) -> Stage | None:
-        """Return the stage after the last one; None at the end."""
+        """Return the next stage, `last` itself if it `can_continue`, or None."""
         if last is None:
             return self.stages[0]
         if last in self.stages:

@@ -75,8 +75,9 @@ class Simulation:
         limit = begin + (math.inf if allowance.seconds is None else allowance.seconds)
         fidelity = Fidelity(start.stage, stage.samples[0].train_size, 0, stage.n_folds)
         factory = StageFactory(self.search, 3, True)
-        starts = factory.starts(stage.role, self.plan, history) if history else []
-        queue = [params["x"] for params in starts or [{"x": 0}]]
+        is_new = start.first == len(history)
+        starts = is_new and history and factory.starts(stage.role, self.plan, history)
+        queue = [params["x"] for params in starts or [{"x": 0}][:is_new]]
         free, durations = [begin] * self.n_workers, []
         while len(history) - start.first < allowance.n_trials:
             number = len(history)
