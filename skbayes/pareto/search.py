@@ -553,9 +553,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Y = objectives.of_results(results, trials)
         Y[~allowed_rows(plan, trials, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
+            limits = f" within {plan.settings.limits}" * plan.settings.limits.is_set
             raise ValueError(
-                "No trial has a value for every objective; see cv_results_ and "
-                "trials_ for the measured values."
+                f"No trial has a value for every objective{limits}; see cv_results_."
             )
         volumes, reference = hypervolumes(Y)
         rows = np.flatnonzero(is_nondominated(Y))
@@ -596,6 +596,11 @@ class ParetoSearchCV(BaseBayesSearchCV):
         _check_choice(choice, objectives.names, parameter)
         if callable(choice):
             index = compat.select_best_index(choice, None, results)
+            if (state := fitted["trials_"][index].state).is_partial:
+                raise ValueError(
+                    f"{parameter} chose row {index}, whose trial is not complete: its "
+                    f"state is {state!s}. Choose a row with the state 'complete'."
+                )
         elif isinstance(choice, Integral) and not isinstance(choice, bool):
             if choice not in rows:
                 raise ValueError(

@@ -261,7 +261,6 @@ def check_fit_names(estimator: Any, params: Mapping[str, Any]) -> None:
 
 def check_data(scoring: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Check the data; return them in an indexable form."""
-    metrics = _metrics(scoring)
     if X is None:
         raise ValueError("X is None; call fit(X, y) with the rows to learn from.")
     try:
@@ -278,7 +277,7 @@ def check_data(scoring: Any, X: Any, y: Any) -> tuple[Any, Any]:
             "X has no rows; call fit(X, y) with at least one row per fold."
         )
     if y is not None:
-        for metric in filter(callable, metrics):
+        for metric in filter(callable, _metrics(scoring)):
             remedy = " If it compares true and predicted labels, write make_scorer({})."
             check_call("scoring", metric, "an estimator", "X", "y", remedy=remedy)
     return X, y
@@ -297,9 +296,8 @@ def check_target(models: Sequence[Any], scoring: Any, y: Any) -> None:
         return
     if any(kind == "classifier" for kind, _ in kinds):
         _check_labels(y)
-    named = [name for name in _metrics(scoring) if isinstance(name, str)]
-    if named:
-        labels = {f"scoring={name!r}": name for name in named}
+    labels = {f"scoring={n!r}": n for n in _metrics(scoring) if isinstance(n, str)}
+    if labels:
         check_metrics_suit(models, labels, y)
 
 
@@ -331,8 +329,7 @@ def _is_missing(label: Any) -> bool:
 def check_lengths(X: Any, params: Mapping[str, Any]) -> None:
     """Check that there is one sample weight per row, and one group."""
     for name, values in params.items():
-        is_weight = name.rpartition("__")[2] == "sample_weight"
-        is_by_row = is_weight or name == "groups"
+        is_by_row = name == "groups" or name.rpartition("__")[2] == "sample_weight"
         if is_by_row and np.ndim(values) > 0 and n_rows(values) != n_rows(X):
             raise ValueError(
                 f"{name} must have one value for each of the {n_rows(X)} rows of X, "

@@ -158,8 +158,7 @@ def count_ngrams(
 
 def _blocks(offsets: Array) -> list[tuple[int, int]]:
     """Split the documents into blocks of about the same number of tokens."""
-    n = len(offsets) - 1
-    cuts = [0]
+    n, cuts = len(offsets) - 1, [0]
     while cuts[-1] < n:
         limit = offsets[cuts[-1]] + BLOCK
         following = int(np.searchsorted(offsets, limit, side="right")) - 1

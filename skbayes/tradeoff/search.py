@@ -707,9 +707,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         results, trials = fitted["cv_results_"], fitted["trials_"]
         unit_scores = self._unit_scores(results, trials)
         if not np.any(np.isfinite(unit_scores)) and not is_unfinished(trials):
+            limits = f" within {plan.settings.limits}" * plan.settings.limits.is_set
             raise ValueError(
-                "No trial has both a score and a cost; see cv_results_ and trials_ "
-                "for the measured values."
+                f"No trial has both a score and a cost{limits}; see cv_results_."
             )
         attributes = {
             "_subset_seed": plan.seed,

@@ -493,7 +493,7 @@ def test_a_first_configuration_that_fails_is_not_compared(
 
     begins = fake_clock.now + begin
     n_rows = 1200 if kind is BayesSearchCV else 4500
-    search = timed(n_rows, Failing, kind=kind, surrogate="trees", timeout=timeout)
+    search = timed(n_rows, Failing, kind=kind, surrogate="random", timeout=timeout)
     best = search.trials_[search._ranked_numbers[search.best_index_]]
     assert best.params["quality"] != 0.5 and search.trials_[0].params["quality"] == 0.5
     assert best.n_folds == 3 or timeout < 80.0

@@ -157,7 +157,7 @@ def test_measured_costs_are_columns_like_scores():
         assert results[f"split{k}_test_leaves"][0] == fit.get_n_leaves()
 
 
-def test_a_cost_that_cannot_be_measured_is_nan_and_on_no_front():
+def test_a_cost_that_cannot_be_measured_is_nan_and_on_no_front(fits_here):
     def fragile(tree):
         if tree.max_depth > 2:
             raise RuntimeError("too deep to be measured")
@@ -175,9 +175,9 @@ def test_a_cost_that_cannot_be_measured_is_nan_and_on_no_front():
     with pytest.raises(RuntimeError, match="too deep"):
         make(objectives, n_iter=12, error_score="raise").fit(X, y)
     never = {"accuracy": "max", "leaves": ("min", lambda tree: float("nan"))}
-    fails = pytest.raises(ValueError, match="No trial has a value for every objective")
+    fails = pytest.raises(ValueError, match="every objective within timeout=600; see")
     with pytest.warns(UserWarning), fails:
-        make(never, n_iter=3).fit(X, y)
+        make(never, n_iter=3, timeout=600).fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -362,6 +362,8 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
     search = make(estimator=Slow(random_state=0), cv=4, **params).fit(X, y)
     assert [t.state for t in search.trials_] == ["complete"] * 3 + ["timed_out"]
     assert {"max_depth": 4} not in search.pareto_params_
+    with pytest.raises(ValueError, match="choice chose row 3, .* state is timed_out"):
+        search.select(lambda results: 3, X, y)
 
 
 def test_stoppers_see_the_first_objective_and_the_expected_volume():

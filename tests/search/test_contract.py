@@ -128,18 +128,6 @@ def test_no_estimator_check_fails_that_grid_search_passes(kind, learner):
     assert not failed or set(failed) <= _failed_by_grid_search(learner), failed
 
 
-@every_kind
-def test_a_clone_has_the_same_parameters(kind):
-    search = fitted(kind)
-    copied = clone(search)
-    before, after = search.get_params(deep=False), copied.get_params(deep=False)
-    assert before.keys() == after.keys()
-    for name in before.keys() - {"estimator", "error_score"}:
-        assert before[name] == after[name], name
-    assert copied.estimator is not search.estimator
-    assert not hasattr(copied, "trials_")
-
-
 def _pickled(search):
     return pickle.loads(pickle.dumps(search))
 

@@ -163,7 +163,7 @@ def test_the_first_fit_of_its_kind_is_marked():
     assert search.cv_results_["cost"][0] == first[1].extras["costs"]["fit_time"]
 
 
-def test_an_unmeasured_cost_is_nan_and_never_chosen():
+def test_an_unmeasured_cost_is_nan_and_never_chosen(fits_here):
     def sometimes(estimator):
         if estimator.x > 0.5:
             raise ValueError("unknown")
@@ -178,9 +178,9 @@ def test_an_unmeasured_cost_is_nan_and_never_chosen():
     assert search.best_params_["x"] <= 0.5
     with pytest.raises(ValueError, match="unknown"):
         make(cost=sometimes, error_score="raise").fit(X, y)
-    fails = pytest.raises(ValueError, match="No trial has both a score and a cost")
+    fails = pytest.raises(ValueError, match="both a score and a cost within trial_limi")
     with pytest.warns(UserWarning, match="Measuring"), fails:
-        make(cost=lambda estimator: estimator.nothing).fit(X, y)
+        make(cost=lambda e: e.nothing, trial_limits={"time": 600}).fit(X, y)
     with pytest.raises(ValueError, match="cost must be 0 or more, got -1.0"):
         make(cost=lambda estimator: -1.0).fit(X, y)
 

@@ -173,20 +173,6 @@ def test_workers_do_not_import_the_search():
     assert "skbayes.trial.evaluator" not in loaded
 
 
-def test_hooks_have_no_effect_by_default():
-    aspect, of_fold, result = Aspect(None, None, None), FoldAspect(), FoldResult()
-    trial = Trial(0, {}, [result], math.nan)
-    assert aspect.fold_aspect() is aspect.for_fold(None, 0, []) is None
-    assert aspect.verdict(None, []) is None
-    assert aspect.begin(None) is aspect.begin_stage("stage") is None
-    assert aspect.close(None, trial) is trial
-    assert aspect.observe(trial) == aspect.columns([]) == {}
-    with of_fold.around(None):
-        pass
-    assert of_fold.measure(None, result) is result
-    pickle.loads(pickle.dumps(of_fold))
-
-
 @pytest.mark.parametrize(
     ("base", "name", "method", "message"),
     [

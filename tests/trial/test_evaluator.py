@@ -2,7 +2,6 @@
 
 import math
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -67,22 +66,6 @@ def evaluator(estimator, catch_errors=False, settings=None, limit=None, **option
 def trial_of(plan, number, params):
     evaluation = plan.prepare(number, params)
     return plan.conclude(evaluation, plan.run(evaluation, Parallel()))
-
-
-def test_scores_are_those_of_cross_val_score():
-    model, before = SVC(), time.time()
-    trial = trial_of(evaluator(model, return_train_score=True), 4, {"C": 0.3})
-    assert before <= trial.started <= time.time() - 0.9 * trial.duration
-    expected = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)
-    np.testing.assert_array_equal(trial.scores["score"], expected)
-    assert trial.train_scores["score"].shape == (3,)
-    assert trial.score == pytest.approx(expected.mean())
-    assert (trial.number, trial.params, trial.state) == (4, {"C": 0.3}, "complete")
-    assert trial.error is None
-    assert not trial.stop_requested
-    assert trial.duration >= trial.fit_times.max()
-    # The estimator is not changed.
-    assert model.C == 1.0 and not hasattr(model, "support_")
 
 
 @pytest.mark.parametrize(
