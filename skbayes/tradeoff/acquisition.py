@@ -355,17 +355,18 @@ class TradeoffProposer(Proposer):
         self.has_gradients = self.of_scores.has_gradients
 
     def fit(self, observations: TradeoffObservations) -> Proposer:  # noqa: D102
-        has_cost = np.isfinite(observations.costs)
-        if observations.alpha == 0.0 or not np.any(has_cost):
+        X, pending, costs = observations.X, observations.pending, observations.costs
+        if observations.alpha == 0.0 or not np.any(np.isfinite(costs)):
             return self.of_scores.fit(observations.of_scores)
-        X, pending = observations.X, observations.pending
+        # Otherwise, the costs of trials like failed ones would remain uncertain.
+        known = np.where(np.isnan(observations.scores[:, 0]), np.nanmax(costs), costs)
+        has_cost = np.isfinite(known)
         fitted = copy.copy(self)
         fitted.surrogate = fit_surrogate(self.of_scores.model, observations.of_scores)
-        typical = typical_cost(observations.costs, observations.fractions)
-        sigma = (observations.costs / typical)[has_cost]
-        costs = Observations(X[has_cost], sigma, np.zeros(len(sigma)), pending)
-        scale, learned = self._scale(costs)
-        fitted.cost_model = fit_surrogate(self.cost_model, costs, learned)
+        sigma = (known / typical_cost(costs, observations.fractions))[has_cost]
+        observed = Observations(X[has_cost], sigma, np.zeros(len(sigma)), pending)
+        scale, learned = self._scale(observed)
+        fitted.cost_model = fit_surrogate(self.cost_model, observed, learned)
         fitted.acquisition = self.rule(observations.alpha, scale)
         rivals = observations.configurations[observations.is_rival]
         parts = *fitted.surrogate.predict(rivals), *fitted.cost_model.predict(rivals)
