@@ -259,8 +259,7 @@ class ParallelCoordinatesDisplay(_Display):
         u = (v - low) / (high - low)
         labels = {at: f"{value:.4g}" for at, value in zip(u, v, strict=True)}
         # Scores beyond the end are drawn at the end, which needs a different label.
-        scores = self.record.shown
-        beyond = {}
+        scores, beyond = self.record.shown, {}
         if np.nanmin(scores) < low:
             beyond[0.0] = f"≤ {low:.3g}"
         if np.nanmax(scores) > high:

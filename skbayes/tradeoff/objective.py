@@ -48,7 +48,10 @@ class ScoreAndCost(GuidingMetric):
 
     def of_trial(self, trial: Trial) -> list[float]:
         """Return the observation of a trial for the optimizer."""
-        return [self.on_unit_scale(trial.score), -trial_cost(trial, self.cost)]
+        # A trial without a cost cannot be chosen, as if it had failed.
+        is_known = np.isfinite(trial_cost(trial, self.cost, warm=False))
+        score = self.on_unit_scale(trial.score) if is_known else np.nan
+        return [score, -trial_cost(trial, self.cost)]
 
     def on_unit_scale(self, score: float) -> float:
         """Return a score relative to `score_range`; ValueError if it is required."""

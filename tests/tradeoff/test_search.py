@@ -1,5 +1,7 @@
 """TradeoffSearchCV: score minus a multiple of the cost, and training set size."""
 
+import math
+
 import numpy as np
 import pytest
 from every_search import small_search
@@ -187,10 +189,14 @@ def test_an_unmeasured_cost_is_nan_and_never_chosen(fits_here):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(3))
-def test_fits_that_fail_have_no_cost_and_become_rare(seed):
-    space = {**SPACE, "fails_above": [2.0, -1.0]}
-    search = make(space, n_iter=20, random_state=seed).fit(X, y)
-    failed = [trial.state == "failed" for trial in search.trials_]
+@pytest.mark.parametrize("bad", [-1.0, 3.0])
+def test_fits_that_fail_or_have_no_cost_become_rare(seed, bad):
+    def measured(model):
+        return math.nan if model.fails_above == 3.0 else price(model)
+
+    space = {**SPACE, "fails_above": [2.0, bad]}
+    search = make(space, n_iter=20, random_state=seed, cost=measured).fit(X, y)
+    failed = [trial.params["fails_above"] == bad for trial in search.trials_]
     assert any(failed) and sum(failed[8:]) < 4
     assert np.isnan(search.cv_results_["tradeoff_score"][failed]).all()
     assert search.best_params_["fails_above"] == 2.0
