@@ -69,8 +69,8 @@ class FailingStart:
         if self._failed is None:
             return
         trials = [*self._failed, trial]
-        # The first configuration is timed on several samples.
-        is_timed = self.plan.ladder.stages[0].role == "time"
+        # The first configurations are timed before they are tried with more data.
+        is_timed = self.plan.ladder.stages[0].role != "stage"
         n_different = len(distinct((t.params, is_timed or t.number) for t in trials))
         is_open = kind is not None and is_alike and n_different < N_TRIALS
         self._failed = trials if is_open else None

@@ -292,6 +292,17 @@ def test_causes_outside_of_the_space_cost_three_trials(
     assert any("The first 3 trials failed" in note for note in raised.value.__notes__)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_configuration_that_fails_on_one_fold_and_on_all_counts_once():
+    class Rare(Sometimes):
+        def fit(self, X, y):
+            return Sometimes(bad="fit" * (self.quality < 0.5)).fit(X, y)
+
+    params = {**TIMED, "initial_points": [{"quality": q} for q in (0.1, 0.2, 0.5)]}
+    space = {"quality": [0.1, 0.2, 0.3, 0.4, 0.5]}
+    assert search_of(Rare(), space, **params).fit(X, y).best_score_ == 0.5
+
+
 def test_the_first_three_trials_in_flight_end():
     with joblib.parallel_config("threading", n_jobs=2):
         with pytest.raises(LookupError, match=AS_IT_IS):
