@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,10 @@ class StageFactory:
             return self.search._first_optimizer(plan, history)
         starts = self.starts(role, plan, history) if history else None
         if starts is None:
-            return self._first_on_samples(plan)
+            # There may be no time for more than the best ones of those that were timed.
+            best = [*filter(succeeded, history)][:1] + best_of(history, self.n_promoted)
+            points = [dict(trial.params) for trial in best] + plan.initial_points
+            return self._first_on_samples(replace(plan, initial_points=points))
         same = (s for s in plan.ladder.stages if s.role == role)
         stage = next(s for s in same if s.samples == [sample])
         options = self.search._optimizer_options(
@@ -115,8 +118,7 @@ class StageFactory:
         optimizer = self.search._make_optimizer(plan)
         # Known scores are not used, because they were computed on all rows.
         trials = promising(plan)
-        order = best_first([score for _, score, *_ in trials])
-        for place in order[: self.n_promoted]:
+        for place in best_first([score for _, score, *_ in trials])[: self.n_promoted]:
             optimizer.enqueue(trials[place][0])
         return optimizer
 
@@ -131,13 +133,12 @@ class StageFactory:
         """
         first = next(filter(succeeded, history), history[0]).params
         n_timed, searched = n_models(plan.prior), with_fewer_folds(history)
-        if len(searched) <= n_timed:
-            searched = []
+        is_searched = len(searched) > n_timed
         if role == "time":
             return [first]
         last, n_promoted = history[-1].fidelity.stage, self.n_promoted
         earlier = [trial for trial in history if trial.fidelity.stage == last]
-        if role != "stage" and searched:
+        if role != "stage" and is_searched:
             earlier, n_promoted = searched, 2 * n_promoted
         elif role == "final" or (role != "stage" and n_timed == 1):
             return None
@@ -146,7 +147,7 @@ class StageFactory:
         promoted = [dict(trial.params) for trial in best_of(earlier, n_promoted)]
         if not promoted:
             _warn_of_failure(earlier)
-        elif searched:
+        elif is_searched:
             promoted = [first, *(p for p in promoted if not same(p, first))]
         return promoted
 
