@@ -85,8 +85,7 @@ def best_of(trials: Iterable[Trial], n: int) -> list[Trial]:
         for trial in trials
         if trial.state == TrialState.COMPLETE and math.isfinite(trial.score)
     ]
-    violations = [trial.violation or 0.0 for trial in usable]
-    order = best_first([trial.score for trial in usable], violations)
+    order = best_first([t.score for t in usable], [t.violation or 0.0 for t in usable])
     return [usable[place] for place in order[:n]]
 
 
@@ -248,7 +247,9 @@ class TimedLadder(Ladder):
             return Allowance(math.inf, seconds)
         if larger := self._larger(stage, plan, costs, seconds):
             least = costs.of_trials(N_COMPARED, larger[0].amount(plan))
-            seconds -= max(least, self._reserved(plan, costs, seconds))
+            # With more trials in progress than workers, the last ones begin late.
+            least += costs.of_trials(stage.n_points - 1, stage.amount(plan))
+            seconds -= min(max(least, self._reserved(plan, costs, seconds)), seconds)
             if math.isfinite(n_left):
                 n_left = max(1, min(n_left // 2, n_left - N_COMPARED))
         return Allowance(n_begun + n_left, seconds, MAX_TRIAL_SHARE * seconds)

@@ -42,7 +42,8 @@ class Simulation:
     journal: NullJournal = field(default_factory=NullJournal)
 
     def __post_init__(self):
-        self.search = MultiStageSearchCV(None, n_iter=self.n_iter, timeout=1)
+        params = {"n_iter": self.n_iter, "timeout": 1, "n_jobs": self.n_workers}
+        self.search = MultiStageSearchCV(None, **params)
         sizes = chosen_sizes(self.n_rows, None, None, self.n_iter, True)
         self.plan = SimpleNamespace(
             settings=Settings(sizes=sizes, n_iter=self.n_iter),
@@ -78,7 +79,7 @@ class Simulation:
         is_new = start.first == len(history)
         starts = is_new and history and factory.starts(stage.role, self.plan, history)
         queue = [params["x"] for params in starts or [{"x": 0}][:is_new]]
-        free, durations = [begin] * self.n_workers, []
+        free, durations, ended = [begin] * self.n_workers, [], [begin] * stage.n_points
         while len(history) - start.first < allowance.n_trials:
             number = len(history)
             if number in self.journal.results:
@@ -86,7 +87,9 @@ class Simulation:
                 continue
             earliest = min(free)
             expected = sum(durations) / max(len(durations), 1)
-            if durations and earliest + expected > limit:
+            # A trial may wait for a worker.
+            asked = sorted(ended)[-stage.n_points] if stage.n_points > 1 else earliest
+            if durations and asked + expected > limit:
                 self.now = max(free)
                 return StopReason.TIMEOUT
             x = queue.pop(0) if queue else number + 1
@@ -101,6 +104,7 @@ class Simulation:
                 self.now = self.deadline
                 return StopReason.TIMEOUT
             durations.append(max(ends) - earliest)
+            ended.append(max(ends))
             trial = self._trial(number, x, fidelity, durations[-1])
             history.append(trial)
             self.journal.results[number] = trial

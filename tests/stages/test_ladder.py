@@ -54,6 +54,14 @@ def test_a_larger_sample_nearly_always_has_time_to_compare_the_best_ones():
     assert n_missed <= 1
 
 
+def test_a_trial_that_waits_for_a_worker_leaves_the_time_to_compare_the_best_ones():
+    n_missed = 0
+    for seconds in np.linspace(16.0, 60.0, 50):
+        history = Simulation(n_rows=400, n_workers=2, seed=int(seconds)).run(seconds)
+        n_missed += history[-1].fidelity.n_folds is not None
+    assert n_missed <= 3
+
+
 @settings(max_examples=60, deadline=None)
 @given(searches, st.floats(0, 200), st.floats(0, 200), st.floats(0, 1))
 def test_a_killed_search_continues_where_it_ended(search, n_trials, n_more, share):
