@@ -163,10 +163,9 @@ class RunningSearch:
         """Yield each stage with its start, and the number and time of its trials."""
         plan, ladder, history = self.plan, self.plan.ladder, outcome.history
         recorded = list(self.journal.stages)
-        stage, is_open = None, True
+        stage, is_open, is_full = None, True, False
         for index in itertools.count():
-            is_recorded, last = index < len(recorded), stage
-            n_before = len(history)
+            is_recorded, last, n_before = index < len(recorded), stage, len(history)
             if n_before >= ladder.n_trials or (outcome.is_over and not is_recorded):
                 return
             seconds = None
@@ -177,7 +176,7 @@ class RunningSearch:
             if is_recorded:
                 stage = ladder.stage_of(recorded[index])
             else:
-                stage = ladder.following(last, *progress, is_open)
+                stage = ladder.following(last, *progress, is_open, is_full)
             if stage is None:
                 return
             if index > 0 and not is_recorded and seconds == 0.0:
@@ -204,6 +203,7 @@ class RunningSearch:
             # A stopper, or the end of the space, may have ended the stage.
             is_open = outcome.stop_reason in (StopReason.TIMEOUT, StopReason.N_ITER)
             is_open &= stage is not last or len(history) > n_before
+            is_full = is_open and outcome.stop_reason == StopReason.N_ITER
 
     @contextlib.contextmanager
     def _workers(

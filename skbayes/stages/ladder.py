@@ -193,6 +193,7 @@ class TimedLadder(Ladder):
         seconds: float | None,
         n_workers: int,
         can_continue: bool,
+        is_full: bool,
     ) -> Stage | None:
         """Return the stage after `last`, which is `last` itself to continue it."""
         if last is None:
@@ -201,14 +202,12 @@ class TimedLadder(Ladder):
         left = math.inf if seconds is None else seconds
         larger = self._larger(last, plan, costs, left)
         n_tried = sum(t.fidelity.stage == history[-1].fidelity.stage for t in history)
-        # After a crash, there may be more trials than those that are timed.
-        wanted = costs.of_trials(N_RESERVED, self.stages[-1].amount(plan))
-        is_timed = n_tried <= self.n_timed or 2.0 * wanted < left
-        is_timed &= can_continue and last is self.stages[0]
+        # Without samples, the first trials are timed; after a crash, there may be more.
+        is_timed = n_tried <= self.n_timed or math.isinf(self.n_trials)
+        is_timed &= is_full and last is self.stages[0]
         if last.role != "time" and not is_timed:
-            is_whole = last.amount(plan) == self.stages[-1].amount(plan)
-            rest = None if is_whole or not can_continue else last
-            return larger[-1] if larger else rest
+            is_end = last.amount(plan) == self.stages[-1].amount(plan)
+            return [None if is_end or not can_continue else last, *larger][-1]
         if larger and self.n_trials - len(history) <= N_COMPARED:
             return larger[-1]
         if not costs.first and n_tried == 1 and can_continue:

@@ -28,8 +28,7 @@ from skbayes.utils.ranking import best_first
 if TYPE_CHECKING:
     from skbayes.search.bayes import BayesSearchCV
 
-# Minimum number of rows for models on one fold. With more, losses after a minute were
-# smaller by 0.4 to 3%; with less, greater by 1.4 ± 2.1% (benchmarks/minutes.py).
+# Minimum number of rows for models on one fold first (benchmarks/minutes.py).
 LEAST_ROWS_OF_MODELS = 5000
 
 # Number of the best configurations of a stage with which the next one starts.

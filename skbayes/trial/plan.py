@@ -221,8 +221,9 @@ class Ladder:
         seconds: float | None,
         n_workers: int,
         can_continue: bool,
+        is_full: bool,
     ) -> Stage | None:
-        """Return the next stage, `last` itself if it `can_continue`, or None."""
+        """Return the stage after `last`, which `is_full` if it had all its trials."""
         if last is None:
             return self.stages[0]
         if last in self.stages:

@@ -66,8 +66,9 @@ class Simulation:
         )
         self.outcome = Outcome([])
         budget = Budget(math.inf, seconds, self.deadline, clock=lambda: self.now)
-        self.needs = {}
+        self.parts = []
         for stage, start, allowance in running._stages(self.outcome, budget):
+            self.parts.append(start.stage)
             self.outcome.stop_reason = self._run_stage(stage, start, allowance)
         return self.outcome.history
 

@@ -39,6 +39,16 @@ def test_each_search_ends_in_time_uses_it_and_has_a_best(search, n_trials):
     search.check()
 
 
+def test_cheap_configurations_do_not_use_the_time_that_is_reserved():
+    class Cheap(Simulation):
+        def seconds(self, x, share):
+            return super().seconds(x, share) / (1 if x == 0 else 20)
+
+    search = Cheap(n_rows=400)
+    search.run(time_for(search, 30))
+    assert search.parts == [0, 0, 1]
+
+
 def test_a_larger_sample_nearly_always_has_time_to_compare_the_best_ones():
     """The costs of the larger sample are extrapolated, and may be a little higher."""
     rng, n_missed = np.random.default_rng(0), 0
