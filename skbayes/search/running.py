@@ -29,7 +29,14 @@ from skbayes.trial.evaluator import (
     make_job,
 )
 from skbayes.trial.fold import Job
-from skbayes.trial.plan import Allowance, NullJournal, Plan, Stage, StageStart
+from skbayes.trial.plan import (
+    Allowance,
+    NullJournal,
+    Plan,
+    Progress,
+    Stage,
+    StageStart,
+)
 from skbayes.trial.records import History, Trial
 from skbayes.trial.settings import MAX_MEMBERS
 from skbayes.utils.optional import warn_or_log, warn_user
@@ -163,37 +170,42 @@ class RunningSearch:
         """Yield each stage with its start, and the number and time of its trials."""
         plan, ladder, history = self.plan, self.plan.ladder, outcome.history
         recorded = list(self.journal.stages)
-        stage, is_open, is_full = None, True, False
+        stage: Stage | None = None
+        is_open, is_full = True, False
         for index in itertools.count():
-            is_recorded, last, n_before = index < len(recorded), stage, len(history)
+            is_recorded, last = index < len(recorded), stage
+            n_before = len(history)
             if n_before >= ladder.n_trials or (outcome.is_over and not is_recorded):
                 return
             seconds = None
             if budget.timeout is not None:
                 seconds = max(0.0, budget.left(history))
-            progress = plan, history, seconds, self.context.n_workers
+            n_workers = self.context.n_workers
+            progress = Progress(plan, history, seconds, n_workers, is_open, is_full)
             # Stages of an earlier run are run again, regardless of the time.
             if is_recorded:
                 stage = ladder.stage_of(recorded[index])
             else:
-                stage = ladder.following(last, *progress, is_open, is_full)
+                stage = ladder.following(last, progress)
             if stage is None:
                 return
             if index > 0 and not is_recorded and seconds == 0.0:
                 outcome.stop_reason = StopReason.TIMEOUT
                 return
             if is_recorded or stage is not last:
-                new = stage.start(len(outcome.optimizers), len(history))
-                start = recorded[index] if is_recorded else new
-                make = stage.make_optimizer
-                optimizer = make(plan, history) if index > 0 else self.optimizer
+                start = stage.start(len(outcome.optimizers), len(history))
+                if is_recorded:
+                    start = recorded[index]
+                optimizer = self.optimizer
+                if index > 0:
+                    optimizer = stage.make_optimizer(plan, history)
                 outcome.optimizers.append(optimizer)
                 logger.info("stage %d begins: %s", start.stage + 1, start)
             if index + 1 < len(recorded):
                 allowance = Allowance(recorded[index + 1].first - start.first)
             else:
                 begun = self.journal.stages[: start.stage]
-                allowance = ladder.allowance(stage, begun, *progress)
+                allowance = ladder.allowance(stage, begun, progress)
             n_trials = allowance.n_trials
             if index + 1 == len(recorded):
                 # It was the last stage of an earlier run.

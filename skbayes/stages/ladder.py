@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.space.lists import same
 from skbayes.space.optimum_prior import ModelStarts, OptimumPrior
-from skbayes.trial.plan import Allowance, Ladder, Plan, Stage, StageStart
+from skbayes.trial.plan import Allowance, Ladder, Plan, Progress, Stage, StageStart
 from skbayes.trial.records import History, Trial, TrialState, succeeded
 from skbayes.utils.ranking import best_first
 
@@ -85,7 +85,8 @@ def best_of(trials: Iterable[Trial], n: int) -> list[Trial]:
         for trial in trials
         if trial.state == TrialState.COMPLETE and math.isfinite(trial.score)
     ]
-    order = best_first([t.score for t in usable], [t.violation or 0.0 for t in usable])
+    violations = [trial.violation or 0.0 for trial in usable]
+    order = best_first([trial.score for trial in usable], violations)
     return [usable[place] for place in order[:n]]
 
 
@@ -185,19 +186,11 @@ class TimedLadder(Ladder):
             return float(share**EXPONENT)
         return costs.of_fit(share) / costs.of_fit(1.0)
 
-    def following(
-        self,
-        last: Stage | None,
-        plan: Plan,
-        history: History,
-        seconds: float | None,
-        n_workers: int,
-        can_continue: bool,
-        is_full: bool,
-    ) -> Stage | None:
+    def following(self, last: Stage | None, progress: Progress) -> Stage | None:
         """Return the stage after `last`, which is `last` itself to continue it."""
         if last is None:
             return self.stages[0]
+        plan, history, seconds, n_workers, is_open, is_full = progress
         costs = Costs.measured(history, n_workers)
         left = math.inf if seconds is None else seconds
         larger = self._larger(last, plan, costs, left)
@@ -206,11 +199,12 @@ class TimedLadder(Ladder):
         is_timed = n_tried <= self.n_timed or math.isinf(self.n_trials)
         is_timed &= is_full and last is self.stages[0]
         if last.role != "time" and not is_timed:
-            is_end = last.amount(plan) == self.stages[-1].amount(plan)
-            return [None if is_end or not can_continue else last, *larger][-1]
+            is_whole = last.amount(plan) == self.stages[-1].amount(plan)
+            rest = last if is_open and not is_whole else None
+            return larger[-1] if larger else rest
         if larger and self.n_trials - len(history) <= N_COMPARED:
             return larger[-1]
-        if not costs.first and n_tried == 1 and can_continue:
+        if not costs.first and n_tried == 1 and is_open:
             return last
         enough = min(left / 2, left - self._reserved(plan, costs, left))
         share = last.amount(plan)[0]
@@ -229,17 +223,13 @@ class TimedLadder(Ladder):
         return chosen
 
     def allowance(
-        self,
-        stage: Stage,
-        starts: Sequence[StageStart],
-        plan: Plan,
-        history: History,
-        seconds: float | None,
-        n_workers: int,
+        self, stage: Stage, starts: Sequence[StageStart], progress: Progress
     ) -> Allowance:
         """Return what a stage gets; time is reserved to compare the best trials."""
+        plan, history, seconds, n_workers, *_ = progress
         n_begun = sum(trial.fidelity.stage == len(starts) for trial in history)
-        costs, n_left = Costs.measured(history, n_workers), self.n_trials - len(history)
+        n_left = self.n_trials - len(history)
+        costs = Costs.measured(history, n_workers)
         if stage.role == "time" or (stage.role == "search" and not costs.first):
             return Allowance(max(n_begun + 1, 0 if history else self.n_timed), seconds)
         if stage.role != "search" or seconds is None:

@@ -153,6 +153,22 @@ class Header:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Progress(NamedTuple):
+    """Progress of a search when the next stage is chosen.
+
+    The `seconds` are those that are left, None without a limit. The last stage
+    `is_open` if it can be continued: if a limit ended it, and it has new trials. It
+    `is_full` if this limit was its number of trials.
+    """
+
+    plan: Plan
+    history: History
+    seconds: float | None
+    n_workers: int
+    is_open: bool
+    is_full: bool
+
+
 @dataclass(frozen=True)
 class Allowance:
     """Maximum number of trials and seconds of a stage, and seconds of one trial."""
@@ -213,38 +229,25 @@ class Ladder:
             role=start.role,
         )
 
-    def following(
-        self,
-        last: Stage | None,
-        plan: Plan,
-        history: History,
-        seconds: float | None,
-        n_workers: int,
-        can_continue: bool,
-        is_full: bool,
-    ) -> Stage | None:
-        """Return the stage after `last`, which `is_full` if it had all its trials."""
+    def following(self, last: Stage | None, progress: Progress) -> Stage | None:
+        """Return the stage after the last one; None at the end."""
         if last is None:
             return self.stages[0]
         if last in self.stages:
             return next(iter(self.stages[self.stages.index(last) + 1 :]), None)
+        plan = progress.plan
         larger = (s for s in self.stages if s.amount(plan) > last.amount(plan))
         return next(larger, None)
 
     def allowance(
-        self,
-        stage: Stage,
-        starts: Sequence[StageStart],
-        plan: Plan,
-        history: History,
-        seconds: float | None,
-        n_workers: int,
+        self, stage: Stage, starts: Sequence[StageStart], progress: Progress
     ) -> Allowance:
         """Return what a stage gets, after the stages that have begun.
 
         If an earlier run is continued with more trials, its last stage gets the
         additional trials of the stages before it.
         """
+        plan, seconds = progress.plan, progress.seconds
         if stage not in self.stages:
             is_last = stage.amount(plan) == self.stages[-1].amount(plan)
             return Allowance(math.inf if is_last else 0, seconds)
