@@ -185,7 +185,8 @@ def run_method(
     player: Any = make_factory(method)(table, seed)
     rows: list[int] = []
     free = np.ones(n, dtype=bool)
-    n_snapped, finished = 0, False
+    n_snapped = 0
+    finished = False
     while not finished and len(rows) < longest:
         if len(rows) < len(start):
             row = start[len(rows)]

@@ -34,7 +34,8 @@ def apply_changes(
         If an entry is for a parameter of an option that another entry removes, or if no
         entry remains.
     """
-    conditions, result = dict(_conditions(space)), dict(space)
+    conditions = dict(_conditions(space))
+    result = dict(space)
     # Choices come first, because they determine the levels of the other parameters.
     names = sorted(changes, key=lambda name: not _is_step(changes[name]))
     names.sort(key=lambda name: name in conditions)

@@ -259,7 +259,8 @@ class ParallelCoordinatesDisplay(_Display):
         u = (v - low) / (high - low)
         labels = {at: f"{value:.4g}" for at, value in zip(u, v, strict=True)}
         # Scores beyond the end are drawn at the end, which needs a different label.
-        scores, beyond = self.record.shown, {}
+        scores = self.record.shown
+        beyond = {}
         if np.nanmin(scores) < low:
             beyond[0.0] = f"≤ {low:.3g}"
         if np.nanmax(scores) > high:

@@ -158,7 +158,8 @@ def count_ngrams(
 
 def _blocks(offsets: Array) -> list[tuple[int, int]]:
     """Split the documents into blocks of about the same number of tokens."""
-    n, cuts = len(offsets) - 1, [0]
+    n = len(offsets) - 1
+    cuts = [0]
     while cuts[-1] < n:
         limit = offsets[cuts[-1]] + BLOCK
         following = int(np.searchsorted(offsets, limit, side="right")) - 1

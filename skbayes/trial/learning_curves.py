@@ -55,7 +55,8 @@ def round_grid(cap: int) -> IntArray:
     These are all numbers up to 20, and then steps of 10%. The last point of a grid is
     its cap. Grids of two caps are equal below the smaller cap.
     """
-    rounds, current = [], 1
+    rounds = []
+    current = 1
     while current < cap:
         rounds.append(current)
         current += max(1, current // STEP_DIVISOR)

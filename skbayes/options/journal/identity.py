@@ -86,7 +86,8 @@ def describe_search(
     }
     for name in sorted(params.keys() - without_effect - _PARTS):
         parts[f"settings: {name}"] = params[name]
-    describer, identity = Describer(), {}
+    describer = Describer()
+    identity = {}
     for describer.part, value in (data | parts).items():
         # Lists of data or splits of any length are described by their digest.
         digest = describer.part in {*data, "splits"} and isinstance(value, list | tuple)
