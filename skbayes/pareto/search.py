@@ -18,7 +18,13 @@ from skbayes.pareto.hypervolume import choose_point, hypervolumes, is_nondominat
 from skbayes.pareto.objective import Objectives
 from skbayes.results.frame import FrameAttribute
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import allowed_rows, best_attributes, is_unfinished, rank
+from skbayes.search.choice import (
+    allowed_rows,
+    best_attributes,
+    check_complete,
+    is_unfinished,
+    rank,
+)
 from skbayes.search.outside import known_trials
 from skbayes.search.parameters import (
     AnySurrogate,
@@ -536,7 +542,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         attributes = super()._describe(plan, outcome)
-        results, objectives = attributes["cv_results_"], plan.objective
+        results = attributes["cv_results_"]
+        objectives = plan.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
             results[f"rank_test_{name}"] = rank(sign * results[f"mean_test_{name}"])
         # Costs have no values on the training set.
@@ -596,11 +603,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         _check_choice(choice, objectives.names, parameter)
         if callable(choice):
             index = compat.select_best_index(choice, None, results)
-            if (state := fitted["trials_"][index].state).is_partial:
-                raise ValueError(
-                    f"{parameter} chose row {index}, whose trial is not complete: its "
-                    f"state is {state!s}. Choose a row with the state 'complete'."
-                )
+            check_complete(parameter, index, fitted["trials_"][index])
         elif isinstance(choice, Integral) and not isinstance(choice, bool):
             if choice not in rows:
                 raise ValueError(

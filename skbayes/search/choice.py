@@ -13,7 +13,7 @@ from skbayes import compat
 from skbayes.results.scores import corrected_best_score, fold_scores
 from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.trial.plan import Plan
-from skbayes.trial.records import History, TrialState
+from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 from skbayes.utils.texts import one_line
@@ -80,6 +80,15 @@ def unfinished_text(plan: Plan, params: Mapping[str, Any] | None) -> str:
 # -- choice ---------------------------------------------------------------------------
 
 
+def check_complete(parameter: str, row: int, trial: Trial) -> None:
+    """Raise a ValueError if a callable chose a trial that is not complete."""
+    if trial.state.is_partial:
+        raise ValueError(
+            f"{parameter} chose row {row}, whose trial is not complete: its state is "
+            f"{trial.state!s}. Choose a row with the state 'complete'."
+        )
+
+
 def best_row(
     plan: Plan,
     ranked: History,
@@ -105,12 +114,8 @@ def best_row(
     else:
         row = _best_allowed_row(plan, ranked, scores)
     best = ranked[row]
-    if best.state.is_partial and callable(refit):
-        raise ValueError(
-            f"refit chose row {row}, whose trial is not complete: "
-            f"cv_results_['state'] is {best.state!s} in this row. Choose a row "
-            "with the state 'complete'."
-        )
+    if callable(refit):
+        check_complete("refit", row, best)
     if best.state.is_partial and (scores is None or np.isnan(scores[row]).any()):
         raise ValueError(
             f"No trial was finished within {plan.settings.limits}. Increase the limit, "

@@ -80,11 +80,8 @@ def n_models(prior: OptimumPrior | None) -> int:
 
 def best_of(trials: Iterable[Trial], n: int) -> list[Trial]:
     """Return the best `n` of the complete trials with a finite score."""
-    usable = [
-        trial
-        for trial in trials
-        if trial.state == TrialState.COMPLETE and math.isfinite(trial.score)
-    ]
+    complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
+    usable = [trial for trial in complete if math.isfinite(trial.score)]
     violations = [trial.violation or 0.0 for trial in usable]
     order = best_first([trial.score for trial in usable], violations)
     return [usable[place] for place in order[:n]]
@@ -231,7 +228,7 @@ class TimedLadder(Ladder):
         n_left = self.n_trials - len(history)
         costs = Costs.measured(history, n_workers)
         if stage.role == "time" or (stage.role == "search" and not costs.first):
-            return Allowance(max(n_begun + 1, 0 if history else self.n_timed), seconds)
+            return Allowance(n_begun + 1 if history else self.n_timed, seconds)
         if stage.role != "search" or seconds is None:
             return Allowance(math.inf, seconds)
         if larger := self._larger(stage, plan, costs, seconds):

@@ -18,12 +18,7 @@ from skbayes.results.record import Source
 from skbayes.results.trial_costs import trial_cost, trial_costs
 from skbayes.search._validation import check_call
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import (
-    best_attributes,
-    best_row,
-    is_unfinished,
-    rank,
-)
+from skbayes.search.choice import best_attributes, best_row, is_unfinished, rank
 from skbayes.search.outside import comparable_trials, known_trials
 from skbayes.search.parameters import (
     ANY_SURROGATE,
